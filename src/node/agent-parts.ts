@@ -1,9 +1,3 @@
-/**
- * Composes the parts of the node agent that depend on each other: storage, the execution of actions, admission, static Pods, and
- * terminations by the node.
- *
- * Boundary: creates the parts and passes each part the interfaces of the parts that it needs; agent.ts starts them.
- */
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { hasEnded } from '../api/core/v1/pod/status/final-phase.ts';
@@ -39,7 +33,7 @@ import { createVolumeManager } from './volumes/volume-manager.ts';
 
 export type AgentParts = Awaited<ReturnType<typeof createAgentParts>>;
 
-/** Creates the parts. No worker runs until the caller starts `staticPods` or passes Pods to `start` or `apply`. */
+/** No worker runs until the caller starts `staticPods` or passes Pods to `start` or `apply`. */
 export async function createAgentParts(options: NodeAgentOptions) {
   const { client, timers, log, signal } = options;
   const facts = await readNodeFacts(options);
@@ -108,7 +102,6 @@ export async function createAgentParts(options: NodeAgentOptions) {
   return { ...base, ...storage, ...actions, ...ends, staticPods, outages, start, apply };
 }
 
-/** The options and objects that the functions of this file share. */
 interface Base {
   options: NodeAgentOptions;
   facts: NodeFacts;
@@ -117,13 +110,11 @@ interface Base {
   events: ReturnType<typeof createEventRecorder>;
   sourceOf(pod: Pod): PodSource;
   isStatic(pod: Pod): boolean;
-  /** Returns the Pods that have workers. */
   livePods(): Pod[];
 }
 
 type Storage = ReturnType<typeof createStorage>;
 
-/** Creates the managers of images, of volumes, and of the copies of the objects that defer containers refer to. */
 function createStorage({ options, events, workers, isStatic, livePods }: Base) {
   const { client, runtime, timers, log, signal, dataDir, capacity } = options;
   const memory = createPodMemory(podMemoryFolder(dataDir), signal);
@@ -160,10 +151,7 @@ function createStorage({ options, events, workers, isStatic, livePods }: Base) {
   return { kept, images, volumes };
 }
 
-/**
- * Creates the executor of the workers' actions, and the parts that it needs. The returned hooks `addresses` remember the addresses of
- * each Pod's last ready sandbox until the Pod's worker ends.
- */
+/** The returned hooks `addresses` remember the addresses of each Pod's last ready sandbox until the Pod's worker ends. */
 function createActions(base: Base, { kept, images, volumes }: Storage) {
   const { options, facts, logsRoot, events, isStatic } = base;
   const { informers, runtime, timers, signal, capacity, nodeIps } = options;
@@ -223,10 +211,7 @@ interface Ends {
   recorder: PodRecorder;
 }
 
-/**
- * Returns the hooks of `runs`, `ending` and the other parts that follow the life of each Pod, in the order in which they must be called:
- * `runs` is updated before `ending` checks whether a Pod still has containers.
- */
+/** The order matters: `runs` is updated before `ending` checks whether a Pod still has containers. */
 const lifeHooks = (
   { runs, ending, admission, recorder }: Ends,
   { images }: Storage,
@@ -247,7 +232,6 @@ const lifeHooks = (
   { ended: images.podGone },
 ];
 
-/** Returns the hooks for control groups, log folders, and the copies of the objects that defer containers refer to. */
 function machineHooks({ facts: { podCgroups }, logsRoot }: Base, { kept }: Storage): PodHooks[] {
   return [
     { started: (pod) => podCgroups?.add(pod), release: async (pod) => podCgroups?.remove(pod) },
@@ -260,7 +244,6 @@ function machineHooks({ facts: { podCgroups }, logsRoot }: Base, { kept }: Stora
   ];
 }
 
-/** Returns a function that, for a Pod, creates the function with which the Pod's worker observes the runtime. */
 function createLooks({ options, facts, logsRoot }: Base, { volumes }: Storage) {
   const { runtime, log } = options;
   return (pod: Pod) => {
@@ -272,8 +255,8 @@ function createLooks({ options, facts, logsRoot }: Base, { volumes }: Storage) {
 }
 
 /**
- * Returns a function that passes a new, changed or removed Pod to its worker, or to admission if the Pod has no worker. `removed`: the
- * Pod's object no longer exists.
+ * Passes a new, changed or removed Pod to its worker, or to admission if the Pod has no worker. `removed`: the Pod's object no longer
+ * exists.
  */
 const createApply =
   ({ workers }: Base, { volumes }: Storage, { admission, recorder }: Ends) =>
@@ -285,8 +268,8 @@ const createApply =
       if (hasEnded(pod)) admission.roomMade();
     } else if (!removed) admission.admit(pod);
     else {
-      // The Pod never had a worker, because it waited in admission or was refused, or its worker has ended already, because nothing of the
-      // Pod was left on the node. In the latter case, finalizers may have kept the object.
+      // The Pod never had a worker, because it waited in admission or was refused; or its worker has ended, because nothing of the Pod was
+      // left on the node, and finalizers have kept the object until now.
       admission.forget(pod);
       recorder.gone(pod);
     }

@@ -1,12 +1,10 @@
 /**
- * The node agent. It runs a worker for each admitted Pod of this node, and for each Pod that still exists in the runtime although its
- * object no longer exists in the API.
+ * The node agent runs a worker for each admitted Pod of this node, and for each Pod that exists in the runtime but not in the API.
  *
- * Boundary: agent-parts.ts composes the parts; this file starts them in order.
  * Invariants:
- *  1. When the agent starts, it adopts the containers in the runtime and does not restart them. Containers without a Pod object are
- *     stopped and removed.
- *  2. Containers, folders and control groups of unknown Pods are removed only after all Pods of the node are known.
+ * - When the agent starts, it adopts the containers in the runtime and does not restart them. Containers without a Pod object are stopped
+ *   and removed.
+ * - Containers, folders and control groups of unknown Pods are removed only after all Pods of the node are known.
  */
 import { join } from 'node:path';
 import { isMirrorPod } from '../api/core/v1/pod/mirror.ts';
@@ -31,11 +29,9 @@ import { createStreamSource } from './streams/stream-source.ts';
 import type { NodePod } from './usage/node-pods.ts';
 
 export interface NodeAgent extends Pick<NodeEnding, 'shutDown'> {
-  /** The connection through which the API server reaches logs and streams of the containers. */
   connection: NodeConnection;
   /** Returns the Pods that have workers, each with the last observation of its sandboxes and containers. */
   pods(): NodePod[];
-  /** Registers a listener that is called when the images of the runtime may have changed. */
   onImagesChange(listener: () => void): void;
   /** Ends the static Pods gracefully and ignores their manifests from then on. Resolves when all of them have been removed. */
   endStaticPods(gracePeriodSeconds?: number): Promise<void>;
@@ -96,7 +92,6 @@ export async function startNodeAgent(options: NodeAgentOptions): Promise<NodeAge
   };
 }
 
-/** Passes the Pods in the API that are bound to this node, and their changes, to apply(); mirror Pods to `staticPods` instead. */
 function followApiPods({ options, staticPods, apply }: AgentParts): Informer<Pod> {
   const { informers, nodeName, signal } = options;
   const changed = (pod: Pod, removed: boolean): void =>
@@ -115,7 +110,7 @@ function followApiPods({ options, staticPods, apply }: AgentParts): Informer<Pod
   );
 }
 
-/** Removes folders and control groups of Pods that have no worker. Folders of such Pods that appear later are removed as well. */
+/** Also removes folders of unknown Pods that appear later. */
 async function removeOrphans({ options, logsRoot, workers, volumes, facts }: AgentParts): Promise<void> {
   const { timers, log, signal } = options;
   const isKnown = (uid: string): boolean => workers.has(uid);

@@ -1,4 +1,4 @@
-/** Inserts the entry as the newest one. If the map then has more than `most` entries, removes the oldest entry. */
+/** Inserts the entry as the newest one. If the map then has more than `most` entries, removes the oldest. */
 export function putNewest<Key, Value>(map: Map<Key, Value>, key: Key, value: Value, most: number): void {
   map.delete(key);
   map.set(key, value);

@@ -1,26 +1,20 @@
-/**
- * Reads, once when the agent starts, the features of the machine and of its runtime that containers depend on. Also opens the Pods'
- * control groups.
- */
 import { cgroupVersion, limitsSwap } from '../platform/control-groups/cgroups.ts';
 import type { RuntimeFeatures } from '../runtime/runtime.ts';
 import type { NodeAgentOptions } from './agent-options.ts';
 import { readHugepages } from './resources/hugepages.ts';
 import { openPodCgroups, type PodCgroups } from './resources/pod-cgroups.ts';
 
-/** Facts about the machine's control groups, independent of whether lifepod or the runtime creates the Pods' groups. */
+/** These facts do not depend on whether lifepod or the runtime creates the Pods' groups. */
 export interface CgroupFacts {
   version: 1 | 2;
-  /** The sizes of huge pages that the machine supports, in the kernel's notation: 2MB, 1GB. */
+  /** The sizes that the machine supports, in the kernel's notation: 2MB, 1GB. */
   hugepageSizes: readonly string[];
-  /** Whether the kernel can limit the swap of a control group. */
   limitsSwap: boolean;
 }
 
 export interface NodeFacts {
-  /** The manager of the Pods' control groups; undefined: the runtime chooses the control groups of containers. */
+  /** Undefined: the runtime chooses the control groups of containers. */
   podCgroups: PodCgroups | undefined;
-  /** Options for createEnvironmentSource(). */
   environment: {
     cgroups: CgroupFacts;
     cgroupParent?: PodCgroups['parentOf'];

@@ -41,7 +41,6 @@ const start = (): Promise<void> =>
     signal: stop.signal,
   });
 const left = (): string[] => [...readdirSync(podsRoot()), ...readdirSync(logsRoot())].sort();
-/** Resolves when the content of the folders satisfies the condition. */
 const until = async (satisfies: () => boolean): Promise<void> => {
   const watchers = [watch(podsRoot()), watch(logsRoot())];
   while (!satisfies()) await Promise.race(watchers.map((watcher) => once(watcher, 'change')));

@@ -1,12 +1,4 @@
-/**
- * Removes the folders and logs of Pods that no longer exist: when the agent starts, and whenever a folder of an unknown Pod appears.
- *
- * Boundary: removes folders of podsRoot only through removePod(). Entries of podsRoot and logsRoot whose names do not have the form of a
- * Pod's folder belong to the user and are kept.
- * Invariants:
- *  1. Files of known Pods are never touched.
- *  2. A removal that fails is retried, since mounts may be busy for a while.
- */
+/** Entries of podsRoot and logsRoot whose names do not have the form of a Pod's folder belong to the user and are kept. */
 import { existsSync, type FSWatcher, watch } from 'node:fs';
 import { mkdir, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -30,8 +22,8 @@ export interface OrphanOptions {
 }
 
 /**
- * Starts the removal. Resolves after the first pass over the existing folders; rejects if the folders cannot be created or watched. Call
- * this function only after all Pods of the node were listed, since the files of all Pods that isKnown() does not know are removed.
+ * Removes the folders and logs of unknown Pods now, and whenever such a folder appears. Resolves after the first pass; rejects if the
+ * folders cannot be created or watched. Call this function only after all Pods of the node were listed.
  */
 export async function startOrphanRemoval(options: OrphanOptions): Promise<void> {
   const { podsRoot, logsRoot, isKnown, timers, log, signal } = options;
@@ -64,7 +56,7 @@ export async function startOrphanRemoval(options: OrphanOptions): Promise<void> 
     timer?.cancel();
     if (!complete && !signal.aborted) timer = timers.at(timers.now() + RETRY_MILLIS, () => void look());
   };
-  /** Runs one pass at a time. A call during a pass causes another pass afterwards. */
+  /** A call during a pass causes another pass afterwards. */
   const look = (): Promise<void> => {
     again = true;
     running ??= (async () => {
@@ -102,10 +94,7 @@ export async function startOrphanRemoval(options: OrphanOptions): Promise<void> 
   await look();
 }
 
-/**
- * Returns the UID in the name of a log folder; undefined if the name has another form. Namespaces and names of Pods contain no
- * underscores.
- */
+/** Namespaces and names of Pods contain no underscores. */
 function uidOfLogFolder(name: string): string | undefined {
   const [namespace, pod, uid, ...rest] = name.split('_');
   return namespace && pod && uid && rest.length === 0 && UID.test(uid) ? uid : undefined;

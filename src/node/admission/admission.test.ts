@@ -20,7 +20,7 @@ const deleted = (pod: Pod): Pod => ({
   metadata: { ...pod.metadata, deletionTimestamp: '2026-01-31T00:00:00Z', finalizers: ['a/b'] },
 });
 
-/** Creates the admission of a node with two CPUs. `calls`: the Pods that admission has started, refused and preempted, in order. */
+/** The node has two CPUs. */
 function setUp(more: Partial<AdmissionOptions> = {}, isOpen = true) {
   const timers = createVirtualTimers();
   const running = new Map<string, Pod>();
@@ -214,7 +214,7 @@ test('Pods that are cleared while a Pod waits for room do not count for it, and 
   for (const pod of [a, b]) admission.admit(pod);
   admission.admit(critical('critical', '2'));
   calls.length = 0;
-  // admission must count the cleared Pods as ended although their statuses do not show the end yet.
+  // The cleared Pods count as ended although their statuses do not show the end yet.
   admission.cleared(a);
   admission.admit(podNamed('early', '3'));
   admission.cleared(b);

@@ -1,14 +1,13 @@
 /**
- * Admits or rejects the Pods that are bound to the node, because a client may have bound a Pod without the scheduler, or the
- * scheduler may have decided on an outdated state of the node. A Pod that has not started is admitted or fails; a Pod that has
- * started is never checked again. A critical Pod waits while the node preempts other Pods for it.
+ * Admits or rejects the Pods that are bound to the node, because a client may have bound a Pod without the scheduler, or the scheduler may
+ * have decided on an outdated state of the node. A Pod that has started is not checked again. A critical Pod waits while the node preempts
+ * other Pods for it.
  *
  * Boundary: the rules are in src/scheduling; this file supplies the state of the node.
  * Invariants:
- *  1. After a start of the agent, all Pods that have started are counted before the first new Pod of the API is checked. Static Pods may
- *     be checked earlier.
- *  2. Resources that are freed by preemption are reserved for the critical Pod that needs them.
- *  3. Writing a refusal is retried until it has succeeded or the Pod no longer exists.
+ * - After a start of the agent, all Pods that have started are counted before the first new Pod of the API is checked. Static Pods may be
+ *   checked earlier.
+ * - Resources that are freed by preemption are reserved for the critical Pod that needs them.
  */
 
 import { readFileSync } from 'node:fs';
@@ -26,28 +25,21 @@ import { nodeLabels } from '../status/registration.ts';
 export interface AdmissionOptions extends Platform {
   informers: SharedInformers;
   nodeName: string;
-  /** The node's allocatable resources; used while the API has no Node object with allocatable resources. */
+  /** Used while the API has no Node object with allocatable resources. */
   allocatable: Readonly<Record<string, string>>;
-  /** Returns the Pods that have workers: their requests count, unless they have ended. */
+  /** Returns the Pods that have workers. Their requests count, unless the Pods have ended. */
   pods(): Iterable<Pod>;
   isStatic(pod: Pod): boolean;
   /** Whether the runtime supports supplementalGroupsPolicy Strict. */
   strictGroups: boolean;
   /** The result of parseAllowedSysctls(); absent: only safe sysctls are allowed. */
   allowedUnsafeSysctls?: readonly string[];
-  /**
-   * Returns why the node currently refuses the Pod even if the Pod fits, because the node is shutting down or under pressure; undefined if
-   * there is no such reason.
-   */
+  /** Returns why the node currently refuses the Pod even if the Pod fits. */
   unwanted(pod: Pod): Refusal | undefined;
-  /** Starts the worker of a Pod that is admitted or needs no check. */
   begin(pod: Pod): void;
-  /** Called when a Pod is refused. Records the Event about the refusal. */
   refused(pod: Pod, refused: Refusal): void;
   writeStatus(pod: Pod, status: PodStatus): Promise<void>;
-  /** Whether the Pod is already terminating. */
   isEnding(pod: Pod): boolean;
-  /** Terminates the Pod to make room for a critical Pod. */
   preempt(pod: Pod): void;
   signal: AbortSignal;
 }
@@ -56,28 +48,27 @@ export interface Admission {
   /** Resolves when the Node object has been read, or the API has reported that there is none. */
   synced: Promise<void>;
   /**
-   * Starts or refuses the Pod immediately, unless the Pod must wait: a Pod that open() must check first waits for open(), and a critical
-   * Pod waits until there is room. Ignores a Pod that was refused before, unless the Pod is being deleted.
+   * Starts or refuses the Pod immediately, unless the Pod must wait for open() or for room. Ignores a Pod that was refused before, unless
+   * the Pod is being deleted.
    */
   admit(pod: Pod): void;
   /**
-   * Starts the Pod if it is waiting for room. Called when the runtime already has a sandbox or container of the Pod. Returns
-   * whether the Pod was waiting.
+   * Called when the runtime already has a sandbox or container of the Pod. Starts the Pod if it is waiting for room. Returns whether the
+   * Pod was waiting.
    */
   adopt(podUid: string): boolean;
-  /** Drops a Pod that was removed before it started. */
   forget(pod: Pod): void;
-  /** Called when a Pod that had started has ended and its resources are free: checks the Pods that wait for room. */
+  /** Called when a Pod that had started has ended and its resources are free. */
   cleared(pod: Pod): void;
-  /** Called when a Pod that had started has reached a terminal phase and therefore no longer counts: checks the Pods that wait for room. */
+  /** Called when a Pod that had started has reached a terminal phase and therefore no longer counts. */
   roomMade(): void;
-  /** Called after all Pods that had started before this agent are known: decides on the Pods that admit() has held back. */
+  /** Called after all Pods that had started before this agent are known. */
   open(): void;
 }
 
 /**
- * Returns whether the Pod restricts its nodes with a nodeSelector or nodeAffinity. Such a static Pod waits for open(), because the Node
- * object may be the only source of the labels; other static Pods start whether or not the API answers.
+ * A static Pod that restricts its nodes waits for open(), because the Node object may be the only source of the labels; other static Pods
+ * start whether or not the API answers.
  */
 const choosesNode = ({ spec }: Pod): boolean =>
   Object.keys(spec?.nodeSelector ?? {}).length > 0 || spec?.affinity?.nodeAffinity !== undefined;
@@ -91,7 +82,7 @@ export function createAdmission(options: AdmissionOptions): Admission {
   const refusals = createRefusals(options);
   /** Critical Pods that wait while other Pods are preempted for them, by UID. */
   const makingRoom = new Map<string, Pod>();
-  /** UIDs of Pods that have ended while Pods wait in `makingRoom`. The statuses of the ended Pods may not show the end yet. */
+  /** Pods that have ended while Pods wait in `makingRoom`. Their statuses may not show the end yet. */
   const clearedUids = new Set<string>();
 
   const preemptFor = (pod: Pod, victims: readonly Pod[]): void => {
@@ -153,13 +144,13 @@ export function createAdmission(options: AdmissionOptions): Admission {
 
 interface Refusals {
   has(podUid: string): boolean;
-  /** Records the Event of the refusal, and retries the write of the status until it succeeds or the Pod no longer exists. */
+  /** Retries the write of the status until it succeeds or the Pod no longer exists. */
   add(pod: Pod, refused: Refusal): void;
   forget(podUid: string): void;
 }
 
 function createRefusals(options: AdmissionOptions): Refusals {
-  /** UIDs of refused Pods. They are kept until forget(), because the Pods' statuses may not contain the refusal yet. */
+  /** UIDs are kept until forget(), because the Pods' statuses may not contain the refusal yet. */
   const refusedUids = new Set<string>();
   return {
     has: (podUid) => refusedUids.has(podUid),
@@ -173,9 +164,8 @@ function createRefusals(options: AdmissionOptions): Refusals {
 }
 
 interface OwnNode {
-  /** Resolves when the Node object has been read, or the API has reported that there is none. */
   synced: Promise<void>;
-  /** Returns the Node object; while the API has none, one with the labels and allocatable resources that the agent will report. */
+  /** While the API has no Node object, returns one with the labels and allocatable resources that the agent will report. */
   read(): Node;
 }
 
@@ -197,17 +187,17 @@ function followOwnNode({ informers, nodeName, allocatable, signal }: AdmissionOp
   };
 }
 
-/** Returns whether an agent has written a status for the Pod, or the Pod is terminating. Such a Pod is not checked. */
+/** Whether an agent has written a status for the Pod, or the Pod is terminating. */
 const hasStartedBefore = ({ metadata, status }: Pod): boolean =>
   status?.startTime !== undefined ||
   metadata.deletionTimestamp !== undefined ||
   (status?.phase ?? 'Pending') !== 'Pending';
 
-/** Returns whether the Pod failed without any container and is not being deleted: the node has nothing to do for such a Pod. */
+/** The node has nothing to do for a Pod that failed without any container and is not being deleted. */
 const wasRefused = ({ metadata, status }: Pod): boolean =>
   status?.phase === 'Failed' && status.containerStatuses === undefined && metadata.deletionTimestamp === undefined;
 
-/** Returns the status of a refused Pod. Source: rejectPod of pkg/kubelet, v1.33. */
+/** Source: rejectPod of pkg/kubelet, v1.33. */
 const refusedStatus = (pod: Pod, { reason, message }: Refusal, now: number): PodStatus => ({
   ...pod.status,
   phase: 'Failed',

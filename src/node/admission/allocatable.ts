@@ -1,12 +1,8 @@
-/**
- * Computes the resources that remain for Pods if some are reserved for the system and for the node's own daemons. The functions
- * are pure.
- * Source: "Reserve Compute Resources for System Daemons" of the v1.33 documentation; pkg/kubelet/cm of v1.33.
- */
+/** The functions are pure. Source: "Reserve Compute Resources for System Daemons" of the v1.33 documentation; pkg/kubelet/cm of v1.33. */
 import { parseQuantity, type Quantity, quantityMilli, quantityValue } from '../../machinery/quantity.ts';
 import { amountOf, type Signal, type Threshold } from '../eviction/thresholds.ts';
 
-/** Amounts of resources: CPU in thousandths of a core, memory and disk in bytes, and a number of processes and threads. */
+/** CPU in thousandths of a core, memory and disk in bytes, and a number of processes and threads. */
 export interface Amounts {
   cpuMilli: number;
   memoryBytes: number;
@@ -26,8 +22,8 @@ const RESOURCES: Readonly<Record<string, [key: keyof Amounts, amount: (quantity:
 };
 
 /**
- * Returns the amounts in a text such as `cpu=100m,memory=256Mi,ephemeral-storage=1Gi,pid=100`; 0 for resources that the text omits.
- * Throws an Error that contains `option` and the invalid part or the repeated resource.
+ * Parses a text such as `cpu=100m,memory=256Mi,ephemeral-storage=1Gi,pid=100`. Throws an Error that contains `option` and the invalid part
+ * or the repeated resource.
  */
 export function parseReserved(option: string, text: string): Reserved {
   const reserved = { ...NOTHING };
@@ -55,7 +51,6 @@ export const addAmounts = (a: Amounts, b: Amounts): Amounts => ({
   pids: a.pids + b.pids,
 });
 
-/** Returns the differences `a` - `b`; 0 where a difference would be negative. */
 const subtractAmounts = (a: Amounts, b: Amounts): Amounts => ({
   cpuMilli: Math.max(0, a.cpuMilli - b.cpuMilli),
   memoryBytes: Math.max(0, a.memoryBytes - b.memoryBytes),
@@ -67,13 +62,13 @@ export interface PodAmounts {
   /** The maximum that all Pods together may use. It determines the CPU shares and the limits of their common control group. */
   limits: Amounts;
   /**
-   * The total that Pods can request: the limits minus the hard eviction thresholds of memory and disk space, so that Pods that use only
-   * what they requested do not cause the node to reach these thresholds.
+   * The total that Pods can request: the limits minus the hard eviction thresholds of memory and disk space. Pods that use only what they
+   * requested do not cause the node to reach these thresholds.
    */
   allocatable: Amounts;
 }
 
-/** Computes the limits and the allocatable resources. Throws an Error if `reserved` exceeds `capacity` in any resource. */
+/** Throws an Error if `reserved` exceeds `capacity` in any resource. */
 export function podAmounts(capacity: Amounts, reserved: Reserved, thresholds: readonly Threshold[]): PodAmounts {
   const kept = (signal: Signal, of: number): number => {
     const threshold = thresholds.find((each) => each.hard && each.signal === signal);

@@ -1,7 +1,4 @@
-/**
- * Looks up a Pod's containers and volumes by name, and its ephemeral containers. The maps and sets are cached per Pod object, since a
- * Pod may have thousands of containers and volumes.
- */
+/** Caches maps and sets per Pod object, since a Pod may have thousands of containers and volumes. */
 import { type AnyContainer, containersOf } from '../../api/core/v1/pod/containers.ts';
 import type { Pod, Volume } from '../../api/generated/types.ts';
 

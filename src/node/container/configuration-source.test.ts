@@ -60,8 +60,8 @@ test('a container waits until the Services are known; a sandbox and a static Pod
   void waiting.then(() => {
     done = true;
   });
-  // This call begins after the waiting call and takes the same steps except the wait. Therefore, if the waiting call did not wait, `done`
-  // would be true when this call ends.
+  // This call takes the same steps as the waiting call except the wait. If the waiting call did not wait, `done` would be true when this
+  // call ends.
   expect((await environmentOf(true)(pod, container, signal)).services).toEqual([]);
   expect(done).toBe(false);
   known = [{ apiVersion: 'v1', kind: 'Service', metadata: { name: 'late' } }];

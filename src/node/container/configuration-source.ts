@@ -1,8 +1,3 @@
-/**
- * Collects the facts that the configuration of a Pod or container needs, such as the Services, the objects that the container's
- * variables refer to, the Pod's addresses, its RuntimeClass, and the node's resolver configuration.
- */
-
 import { existsSync } from 'node:fs';
 import type {
   ConfigMap,
@@ -33,7 +28,6 @@ export interface PodEnvironmentOptions {
   nodeName: string;
   /** Addresses of the node, the primary one first. */
   hostIps: readonly string[];
-  /** The node's allocatable resources. */
   allocatable: Readonly<Record<string, string>>;
   memoryCapacityBytes: number;
   clusterDns: readonly string[];
@@ -56,15 +50,13 @@ export interface PodEnvironmentOptions {
   volumePath(podUid: string, pod: Pod, volumeName: string): string;
 }
 
-/** Whether the mount's configuration depends on the runtime handler, which may not support recursive read-only mounts. */
 const dependsOnHandler = ({ recursiveReadOnly = 'Disabled' }: VolumeMount): boolean => recursiveReadOnly !== 'Disabled';
 
 /**
- * Returns the facts for the configuration of the container, or of the sandbox if `container` is undefined. Reads the objects that the
- * container's variables refer to, and omits those that do not exist. For a defer container, a copy replaces an object that does not exist
- * or cannot be read. For another container, also copies the objects that the Pod's defer containers refer to. Reads the Pod's
- * RuntimeClass for the sandbox, and for a container whose mounts depend on the RuntimeClass. Rejects if the RuntimeClass does not exist,
- * if it or an object without a copy cannot be read, or if `signal` is aborted.
+ * Returns the facts for the configuration of the container, or of the sandbox if `container` is undefined. Omits objects that do not exist.
+ * For a defer container, a copy replaces an object that does not exist or cannot be read. For another container, also copies the objects
+ * that the Pod's defer containers refer to. Rejects if the RuntimeClass, or an object without a copy, cannot be read, or if `signal` is
+ * aborted.
  */
 export type EnvironmentSource = (
   pod: Pod,
@@ -116,17 +108,12 @@ export function createEnvironmentSource(options: PodEnvironmentOptions): Environ
   };
 }
 
-/** Whether the configuration depends on the RuntimeClass: true for a sandbox, and for a container with recursive read-only mounts. */
 const needsRuntimeHandler = (container: Container | EphemeralContainer | undefined): boolean =>
   container === undefined || (container.volumeMounts ?? []).some(dependsOnHandler);
 
-/** The sources of referenced objects. `kept`: the copies to use if the API cannot return an object; undefined: use no copies. */
 type ReferenceSource = Pick<PodEnvironmentOptions, 'client'> & { kept: PodEnvironmentOptions['kept'] };
 
-/**
- * Reads the objects with these names in the Pod's namespace. Resolves to the objects by name; a copy replaces an object that cannot be
- * read. Omits objects that neither exist nor have a copy; rejects if another object cannot be read.
- */
+/** A copy replaces an object that cannot be read. Omits objects that neither exist nor have a copy. */
 async function readReferences<T extends KubeObject>(
   { client, kept }: ReferenceSource,
   pod: Pod,
@@ -150,9 +137,9 @@ async function readReferences<T extends KubeObject>(
 }
 
 /**
- * Returns a function that lists the Services for the variables of a Pod's container. Unless the Pod is static, the function first
- * waits until the Services were listed from the API, because variables cannot be added to a running container. Static Pods start without
- * the API. The function returns the same array until a Service is added, changed or deleted, so that results can be cached per array.
+ * Unless the Pod is static, the returned function first waits until the Services were listed from the API, because variables cannot be
+ * added to a running container. It returns the same array until a Service is added, changed or deleted, so that results can be cached per
+ * array.
  */
 function createServiceLookup({
   services: informer,

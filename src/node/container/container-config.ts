@@ -1,7 +1,6 @@
 /**
- * Builds the runtime's configuration of a Pod's sandbox and of a container from the spec and the facts of the node.
- * Boundary: the functions are pure. configuration-source.ts reads the referenced objects; container-files.ts creates files and mounts.
- * Invariants: the same input gives the same configuration. Mounted paths are in the Pod's folder or belong to the Pod's volumes.
+ * The functions are pure.
+ * Invariant: mounted paths are in the Pod's folder or belong to the Pod's volumes.
  */
 
 import { join } from 'node:path';
@@ -28,34 +27,30 @@ import { containerEnvironment, type EnvironmentFacts } from './environment-varia
 import { expandAll, expandStrict } from './expand.ts';
 import { sandboxMetadata } from './sandbox-metadata.ts';
 
-/** The facts, apart from the Pod, that the configuration of the Pod's sandbox and containers depends on. */
 export interface PodEnvironment extends EnvironmentFacts {
   dns: DnsFacts;
-  /** The Pod's own folder: <data-dir>/pods/<uid>. */
+  /** <data-dir>/pods/<uid>. */
   podDirectory: string;
-  /** The folder of the node's container logs. */
   logsRoot: string;
   /** The folder of Localhost seccomp profiles. */
   seccompRoot: string;
   memoryCapacityBytes: number;
-  /** Returns the path of the volume on the node. */
   volumePath(volumeName: string): string;
-  /** The parent control group for the Pod's containers. Absent: the runtime chooses. */
+  /** Absent: the runtime chooses the control groups. */
   cgroupParent?: string;
-  /** The features of the machine's control groups. Absent if unknown. */
+  /** Absent if unknown. */
   cgroups?: CgroupFacts;
   /**
-   * The handler of the Pod's RuntimeClass; absent if the Pod has none. For a container, only set if the container's mounts depend on
-   * the handler.
+   * The handler of the Pod's RuntimeClass; absent if the Pod has none. For a container, only set if the container's mounts depend on the
+   * handler.
    */
   runtimeHandler?: string;
   /** Absent if the runtime does not report its features. */
   runtimeFeatures?: RuntimeFeatures;
-  /** Whether the machine has SELinux enabled; absent: no. */
   seLinux?: boolean;
 }
 
-/** The annotation of a container that holds ContainerState.backoffSeconds. */
+/** Holds ContainerState.backoffSeconds. */
 export const BACKOFF_ANNOTATION = 'lifepod/backoff-seconds';
 
 const HOSTNAME_MAX_LENGTH = 63;
@@ -78,7 +73,6 @@ export function podHostname(pod: Pod, clusterDomain: string): { hostname: string
   };
 }
 
-/** Returns the hostname in the sandbox. Throws a ContainerConfigError if setHostnameAsFQDN makes it too long for Linux. */
 function sandboxHostname(pod: Pod, clusterDomain: string): string {
   const { hostname, domain } = podHostname(pod, clusterDomain);
   if (pod.spec?.setHostnameAsFQDN !== true || domain === '') return hostname;
@@ -94,20 +88,19 @@ function sandboxHostname(pod: Pod, clusterDomain: string): string {
 export const podLogDirectory = (pod: Pod, logsRoot: string): string =>
   join(logsRoot, `${pod.metadata.namespace}_${pod.metadata.name}_${pod.metadata.uid}`);
 
-/** Returns the path of the attempt's log, relative to the Pod's log folder: <container>/<attempt>.log. */
+/** Returns the path of the attempt's log, relative to the Pod's log folder. */
 export const containerLogPath = (containerName: string, attempt: number): string =>
   join(containerName, `${attempt}.log`);
 
-/** Returns the path of the file that is mounted at the container's terminationMessagePath for this attempt. */
+/** Returns the file that is mounted at the container's terminationMessagePath for this attempt. */
 export const terminationMessageFile = (podDirectory: string, containerName: string, attempt: number): string =>
   join(terminationMessagesFolder(podDirectory), containerName, String(attempt));
 
-/** Returns the folder of the termination messages, which contains a folder for each container with a terminationMessagePath. */
 export const terminationMessagesFolder = (podDirectory: string): string => join(podDirectory, 'containers');
 
 export const etcHostsFile = (podDirectory: string): string => join(podDirectory, 'etc-hosts');
 
-/** Returns the path at which prepareContainer() mounts a subPath. Links that the Pod creates later cannot redirect this mount. */
+/** prepareContainer() mounts a subPath here. Links that the Pod creates later cannot redirect this mount. */
 export const subPathMount = (podDirectory: string, volume: string, container: string, index: number): string =>
   join(podDirectory, 'volume-subpaths', volume, container, String(index));
 
@@ -165,7 +158,7 @@ function portMappings(pod: Pod): NonNullable<SandboxConfig['portMappings']> {
     }));
 }
 
-/** Returns the container's configuration. Throws a ContainerConfigError if this is currently impossible; a retry may succeed. */
+/** Throws a ContainerConfigError if the container cannot currently be configured; a retry may succeed. */
 export function containerConfig(
   pod: Pod,
   container: Container | EphemeralContainer,
@@ -248,7 +241,6 @@ function containerMounts(
   return mounts;
 }
 
-/** Whether to make the mount recursively read-only. Throws if the mount requires this and the runtime handler does not support it. */
 function isRecursiveReadOnly({ name, recursiveReadOnly = 'Disabled' }: VolumeMount, env: PodEnvironment): boolean {
   if (recursiveReadOnly === 'Disabled') return false;
   const handler = env.runtimeFeatures?.handlers.find((each) => each.name === (env.runtimeHandler ?? ''));
@@ -261,14 +253,14 @@ function isRecursiveReadOnly({ name, recursiveReadOnly = 'Disabled' }: VolumeMou
   return supported;
 }
 
-/** The maximum length of a path on Linux (PATH_MAX). */
+/** PATH_MAX on Linux. */
 const MAX_PATH_LENGTH = 4096;
-/** The maximum length of a subPathExpr. It is larger than MAX_PATH_LENGTH, since a reference may be longer than its value. */
+/** A reference may be longer than its value. */
 const MAX_EXPRESSION_LENGTH = 16 * MAX_PATH_LENGTH;
 
 /**
- * Returns the mount's path inside the volume; '' for the volume itself. Throws a ContainerConfigError if the path is absolute,
- * contains '..' as an element or is too long, or if subPathExpr is too long or refers to a variable that is unset or empty.
+ * Returns the mount's path inside the volume; '' for the volume itself. Throws a ContainerConfigError if the path is invalid or too long,
+ * or if subPathExpr refers to a variable that is unset or empty.
  */
 export function mountSubPath(
   { name, subPath = '', subPathExpr = '' }: VolumeMount,

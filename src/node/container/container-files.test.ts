@@ -49,7 +49,7 @@ test('prepareContainer() rewrites /etc/hosts if its content differs, and leaves 
     writeFileSync(hosts, 'changed by a container\n');
     await prepare();
     expect(readFileSync(hosts, 'utf8')).toBe(text);
-    // Check that a file that a container has grown to 512 MiB is not read into memory.
+    // A file that a container has grown to 512 MiB is not read into memory.
     const kibibytes = process.resourceUsage().maxRSS;
     truncateSync(hosts, 2 ** 29);
     await prepare();

@@ -1,9 +1,6 @@
 /**
- * Creates the files that a container's configuration refers to: /etc/hosts, the file for the termination message, the folders for the
- * logs, and the mounts of subPaths. The functions are called just before the sandbox or the container is created. Also deletes the files
- * of removed runs. Each function is idempotent.
- * The small files are created synchronously: each step takes microseconds, while asynchronous calls would delay the start by
- * milliseconds.
+ * Each function is idempotent. The small files are created synchronously: each step takes microseconds, while asynchronous calls would
+ * delay the start by milliseconds.
  */
 
 import {
@@ -38,14 +35,13 @@ import { podAddresses } from './downward.ts';
 import { containerEnvironment } from './environment-variables.ts';
 import { openSubPath, SubPathFolderError } from './sub-path.ts';
 
-/** Creates the folder of the Pod's logs. Call before runSandbox. */
 export function prepareSandbox(config: SandboxConfig): void {
   mkdirSync(config.logDirectory, { recursive: true, mode: 0o755 });
 }
 
 /**
- * Creates the container's files and mounts. Call before createContainer. Rejects with a ContainerConfigError if a variable of the
- * container cannot be resolved, or if a subPath is invalid or cannot be mounted.
+ * Creates the container's files and mounts. Rejects with a ContainerConfigError if a variable of the container cannot be resolved, or if a
+ * subPath is invalid or cannot be mounted.
  */
 export async function prepareContainer(
   pod: Pod,
@@ -86,8 +82,8 @@ function makeMessageFile(file: string): void {
 }
 
 /**
- * Returns a function that deletes the files of a removed run; call it after removeContainer. The function deletes the run's termination
- * message and, if logs of later attempts exist, the logs of this attempt and of earlier ones.
+ * Call the returned function after the removal of a run. It deletes the run's termination message and, if logs of later attempts exist, the
+ * logs of this attempt and of earlier ones.
  */
 export const createRunRemoval =
   (podDirectory: (podUid: string) => string, logsRoot: string) =>
@@ -102,22 +98,21 @@ export const createRunRemoval =
 
 const LOG = /^(\d+)\.log(?:\.|$)/;
 
-/** Writes the Pod's /etc/hosts. Changes the existing file in place, since running containers have it mounted. */
 async function writeEtcHosts(pod: Pod, env: PodEnvironment): Promise<void> {
   const file = etcHostsFile(env.podDirectory);
   const hostFile = pod.spec?.hostNetwork === true ? readFileSync('/etc/hosts', 'utf8') : '';
   const text = etcHosts(pod, env, hostFile);
-  // Do not rewrite a file that is already correct, since a container could read the file while it is incomplete.
+  // Do not rewrite a correct file, since a container could read the file while it is incomplete.
   if (containsExactly(file, text)) return;
-  // A container may have grown the file to many gigabytes. Truncate the file asynchronously, since writeFileSync() would block the
-  // event loop while the kernel frees the disk space.
+  // A container may have grown the file to many gigabytes. Truncate the file asynchronously, since writeFileSync() would block the event
+  // loop while the kernel frees the disk space.
   if (existsSync(file)) await truncate(file);
   mkdirSync(env.podDirectory, { recursive: true, mode: 0o750 });
   writeFileSync(file, text);
   chmodSync(file, 0o644);
 }
 
-/** Whether the file's content equals the text. Compares the size first, since a container may have grown the file to any size. */
+/** Compares the size first, since a container may have grown the file to any size. */
 function containsExactly(file: string, text: string): boolean {
   if (!existsSync(file)) return false;
   const wanted = Buffer.from(text);
@@ -132,10 +127,7 @@ function containsExactly(file: string, text: string): boolean {
   }
 }
 
-/**
- * Returns the content of a Pod's /etc/hosts, as upstream's kubelet writes it. `hostFile`: the content of the node's /etc/hosts,
- * used for a Pod with hostNetwork.
- */
+/** Formats the file as upstream's kubelet does. `hostFile`: the content of the node's /etc/hosts, used for a Pod with hostNetwork. */
 export function etcHosts(pod: Pod, env: Pick<PodEnvironment, 'dns' | 'hostIps' | 'podIps'>, hostFile: string): string {
   const { hostname, domain } = podHostname(pod, env.dns.clusterDomain);
   const names = domain === '' ? hostname : `${hostname}.${domain}\t${hostname}`;
@@ -159,7 +151,6 @@ export function etcHosts(pod: Pod, env: Pick<PodEnvironment, 'dns' | 'hostIps' |
   return `${own}\n# Entries added by HostAliases.\n${lines.join('')}`;
 }
 
-/** Mounts at `target` the file or folder that has the path `subPath` inside the volume, and creates missing folders of this path. */
 async function mountInside(volume: string, subPath: string, target: string, signal: AbortSignal): Promise<void> {
   const handle = await openSubPath(volume, subPath);
   try {

@@ -7,7 +7,6 @@ import { containerSecurity, groupsPolicy } from './container-security.ts';
 interface Given {
   own?: SecurityContext;
   shared?: PodSecurityContext;
-  /** The user in the image. */
   user?: string;
 }
 
@@ -18,7 +17,6 @@ const securityOf = ({ own, shared, user }: Given) =>
     { id: 'i', tags: [], digests: [], sizeBytes: 1, user },
     '/profiles',
   );
-/** The security context of a container without settings, whose image names no user. */
 const PLAIN = {
   runAsUser: 0,
   runAsGroup: undefined,

@@ -1,6 +1,5 @@
 /**
- * Computes the security context of a container: the container's own settings take precedence over the Pod's settings. Also
- * checks runAsNonRoot. The functions are pure.
+ * The container's own settings take precedence over the Pod's settings. The functions are pure.
  * Source: "Configure a Security Context" of the v1.33 documentation; pkg/kubelet/kuberuntime security_context (error texts).
  */
 import { join } from 'node:path';
@@ -11,9 +10,8 @@ import { ContainerConfigError } from './container-config-error.ts';
 type Security = ContainerConfig['security'];
 
 /**
- * Returns the container's security settings for CRI. `seccompRoot`: the folder of Localhost seccomp profiles. Throws a
- * ContainerConfigError if runAsNonRoot is true and the container would run as root, or may run as root because its user is only known by
- * a name from the image.
+ * `seccompRoot`: the folder of Localhost seccomp profiles. Throws a ContainerConfigError if runAsNonRoot is true and the container would
+ * run as root, or its user is only known by a name from the image.
  */
 export function containerSecurity(
   pod: Pod,
@@ -47,7 +45,6 @@ export function containerSecurity(
   };
 }
 
-/** Returns the policy for supplemental groups, which applies to all containers of the Pod; {} if the policy is not set or unknown. */
 export function groupsPolicy({ spec }: Pod): Pick<Security, 'supplementalGroupsPolicy'> {
   const policy = spec?.securityContext?.supplementalGroupsPolicy;
   return policy === 'Merge' || policy === 'Strict' ? { supplementalGroupsPolicy: policy } : {};
@@ -62,13 +59,13 @@ function profile(
   return type === 'Localhost' ? { type, localhostRef: localhostRef(source.localhostProfile ?? '') } : { type };
 }
 
-/** Returns the user in the image's `user[:group]`; '' stands for root. */
+/** Returns the user of the image's `user[:group]`; '' stands for root. */
 const imageUserName = (image: ImageInfo): string => (image.user ?? '').split(':')[0] as string;
 const isNumber = (text: string): boolean => /^\d+$/.test(text);
 
 /**
- * Returns the image's user, by default root, as an explicit setting: CRI accepts a group only together with a user, and some runtimes
- * add the groups of a user only if the user is set.
+ * The image's user is set explicitly: CRI accepts a group only together with a user, and some runtimes add the groups of a user only if the
+ * user is set.
  */
 function imageUser(image: ImageInfo): Pick<Security, 'runAsUser' | 'runAsUserName'> {
   const user = imageUserName(image);

@@ -1,8 +1,7 @@
 /**
  * When an eviction threshold of the disk is met, removes the dead containers that their Pods no longer need. They are removed before
  * images, since an image cannot be removed while a container uses it.
- * Boundary: while no threshold of the disk is met, the core (src/lifecycle) decides which containers to remove. The statuses and the
- * last log of each container are kept.
+ * Boundary: while no threshold of the disk is met, the core (src/lifecycle) decides which containers to remove.
  * Source: "Node-pressure Eviction", "Reclaiming node level resources" (v1.33).
  */
 import { hasEnded } from '../../api/core/v1/pod/status/final-phase.ts';
@@ -20,9 +19,9 @@ interface PodContainers {
 type Run = Pick<ContainerObservation, 'id' | 'name' | 'attempt' | 'state'>;
 
 /**
- * Returns the removable runs of each container, oldest first. For a Pod that has ended, these are the run whose end the status shows
- * and all earlier runs, but only the runs before the first run that has not exited. For other Pods, these are the exited runs before the
- * running run of a container; none if the Pod is being deleted. The function is pure.
+ * Returns the removable runs of each container, oldest first. For a Pod that has ended, these are the run whose end the status shows and
+ * all earlier runs, up to the first run that has not exited. For other Pods, these are the exited runs before the running run of a
+ * container; none if the Pod is being deleted. The function is pure.
  */
 export function deadContainers({ pod, containers }: PodContainers): Run[][] {
   if (hasEnded(pod))
@@ -47,12 +46,12 @@ interface DiskPorts extends Pick<ExecutorPorts, 'removeRunFiles'> {
 }
 
 /**
- * Removes the dead containers of these Pods. Failed removals are logged. Resolves when all removals have ended and the runtime has
- * freed the disk space. Rejects if the runtime cannot list its containers or cannot free the disk space.
+ * Failed removals are logged. Resolves when the runtime has freed the disk space. Rejects if the runtime cannot list its containers or
+ * cannot free the disk space.
  */
 export async function removeDeadContainers(pods: readonly Pod[], ports: DiskPorts, signal: AbortSignal): Promise<void> {
   const { runtime, log } = ports;
-  // Observe the runtime here, since the workers may not have observed it yet if the agent has just started.
+  // If the agent has just started, the workers may not have observed the runtime yet.
   const seen = await runtime.observeAll(signal);
   for (const pod of pods) {
     const { name, namespace, uid = '' } = pod.metadata;
@@ -62,11 +61,11 @@ export async function removeDeadContainers(pods: readonly Pod[], ports: DiskPort
     log.info('the disk is short of space: removing dead containers of a Pod', { pod: `${namespace}/${name}`, count });
     for (const runs of dead) await removeInOrder(pod, runs, ports, signal);
   }
-  // collectGarbage() also frees the disk space of containers that were removed earlier, such as those of evicted Pods.
+  // This also frees the disk space of containers that were removed earlier, such as those of evicted Pods.
   await runtime.collectGarbage?.(signal);
 }
 
-/** Removes the runs one by one. Stops at the first failure, so that no run is removed before an older run of the same container. */
+/** Stops at the first failure, so that no run is removed before an older run of the same container. */
 async function removeInOrder(
   pod: Pod,
   runs: readonly Run[],

@@ -1,5 +1,5 @@
 /**
- * Computes the resolver configuration of a Pod from its DNS policy and the node's configuration. The functions are pure.
+ * The functions are pure.
  * Source: "DNS for Services and Pods" of the v1.33 documentation; pkg/kubelet/network/dns (behavior and limits).
  */
 import type { Pod } from '../../api/generated/types.ts';
@@ -11,11 +11,9 @@ export interface DnsConfig {
 }
 
 export interface DnsFacts {
-  /** The addresses of the cluster's DNS servers. If empty, the ClusterFirst policies have the effect of Default. */
+  /** If empty, the ClusterFirst policies have the effect of Default. */
   clusterDns: readonly string[];
-  /** The domain of the cluster, for example cluster.local. */
   clusterDomain: string;
-  /** The node's resolver configuration. */
   host: DnsConfig;
 }
 
@@ -25,7 +23,7 @@ const MAX_SEARCH_CHARACTERS = 2048;
 /** Upstream omits longer search paths, since some resolver libraries abort on search paths of more than 255 characters. */
 const MAX_SEARCH_PATH_CHARACTERS = 253;
 
-/** Returns the Pod's resolver configuration. `cut`: upstream's messages about nameservers and search paths that were omitted. */
+/** `cut`: upstream's messages about nameservers and search paths that were omitted. */
 export function podDnsConfig(pod: Pod, facts: DnsFacts): { config: DnsConfig; cut: string[] } {
   const config = policyConfig(pod, facts);
   const custom = pod.spec?.dnsConfig;
@@ -85,7 +83,7 @@ function limitSearches(searches: string[]): string[] {
   return kept;
 }
 
-/** Parses the content of a resolv.conf(5) file. The last `search` or `domain` line and the last `options` line apply. */
+/** Parses a resolv.conf(5) file. The last `search` or `domain` line and the last `options` line apply. */
 export function parseResolvConf(text: string): DnsConfig {
   const config: DnsConfig = { servers: [], searches: [], options: [] };
   for (const line of text.split('\n')) {

@@ -1,8 +1,4 @@
-/**
- * Implements the downward API: formats a Pod's fields and a container's resources as text for variables and volumes.
- * The functions are pure.
- * Source: "Downward API" of the v1.33 documentation; pkg/fieldpath and pkg/api/v1/resource (behavior).
- */
+/** The functions are pure. Source: "Downward API" of the v1.33 documentation; pkg/fieldpath and pkg/api/v1/resource (behavior). */
 
 import type {
   Container,
@@ -16,14 +12,13 @@ import { uidOf } from '../../machinery/meta.ts';
 import { parseQuantity, type Quantity, quantityMilli, quantityValue } from '../../machinery/quantity.ts';
 import { containersByName } from './by-name.ts';
 
-/** The facts for the downward API that are not part of the Pod object. */
 export interface DownwardFacts {
   nodeName: string;
   /** Addresses of the node, the primary one first. */
   hostIps: readonly string[];
   /** Addresses of the sandbox. A Pod with hostNetwork has hostIps instead. */
   podIps: readonly string[];
-  /** The node's allocatable resources, reported as the limits of containers without limits, except for huge pages. */
+  /** Reported as the limits of containers without limits, except for huge pages. */
   allocatable: Readonly<Record<string, string>>;
 }
 
@@ -46,11 +41,9 @@ const simpleFields: Readonly<Record<string, (pod: Pod, facts: DownwardFacts) => 
   'status.termination.exitCodes': (pod) => ofTermination(pod, () => JSON.stringify(exitCodes(pod))),
 };
 
-/** Returns the text of `show` for the termination in the Pod's status, or '' if the status contains none. */
 const ofTermination = ({ status }: Pod, show: (termination: PodTermination) => string): string =>
   status?.termination === undefined ? '' : show(status.termination);
 
-/** Returns the exit codes of the app containers that have ended, by container name. */
 const exitCodes = ({ status }: Pod): Record<string, number> =>
   Object.fromEntries(
     (status?.containerStatuses ?? []).flatMap(({ name, state }) =>
@@ -58,18 +51,15 @@ const exitCodes = ({ status }: Pod): Record<string, number> =>
     ),
   );
 
-/** Returns the addresses at which the Pod can be reached; empty if it has no hostNetwork and its sandbox has no address yet. */
+/** Returns an empty list if the Pod has no hostNetwork and its sandbox has no address yet. */
 export const podAddresses = (pod: Pod, facts: Pick<DownwardFacts, 'hostIps' | 'podIps'>): readonly string[] =>
   pod.spec?.hostNetwork === true ? facts.hostIps : facts.podIps;
 
-/**
- * Returns the value of a key that a user has chosen; undefined if the map does not have the key. Ignores properties that every JavaScript
- * object inherits, such as `constructor`.
- */
+/** Ignores properties that every JavaScript object inherits, such as `constructor`, since users choose the keys. */
 export const ownValue = <T>(map: Readonly<Record<string, T>> | undefined, key: string): T | undefined =>
   map !== undefined && Object.hasOwn(map, key) ? map[key] : undefined;
 
-/** Returns the field as text. Throws if the downward API does not support the field path. */
+/** Throws if the downward API does not support the field path. */
 export function fieldValue(selector: ObjectFieldSelector, pod: Pod, facts: DownwardFacts): string {
   // spec.host is the old name of spec.nodeName. The API still accepts it.
   const path = selector.fieldPath === 'spec.host' ? 'spec.nodeName' : selector.fieldPath;
@@ -82,8 +72,8 @@ export function fieldValue(selector: ObjectFieldSelector, pod: Pod, facts: Downw
 }
 
 /**
- * Returns the request or limit as text, in units of the divisor, rounded up. Throws if the container does not exist, the resource is
- * not supported, or a quantity is invalid. `self`: the container to use if the selector names none; undefined for volumes.
+ * Returns the request or limit as text, in units of the divisor, rounded up. `self`: the container to use if the selector names none;
+ * undefined for volumes. Throws if the container does not exist, the resource is not supported, or a quantity is invalid.
  */
 export function resourceFieldValue(
   selector: ResourceFieldSelector,
@@ -115,13 +105,11 @@ export function resourceFieldValue(
 const isReadable = (resource: string): boolean =>
   resource === 'cpu' || resource === 'memory' || resource === 'ephemeral-storage' || resource.startsWith('hugepages-');
 
-/** Divides the amount by the divisor and rounds up. `read` converts both to integers. If the divisor is zero, divides by `unit`. */
 function dividedUp(amount: Quantity, divisor: Quantity, read: (quantity: Quantity) => bigint, unit: bigint): string {
   const by = divisor.nano === 0n ? unit : read(divisor);
   return String((read(amount) + by - 1n) / by);
 }
 
-/** Formats a map as lines of `key="value"`, sorted by key. */
 const formatMap = (map: Readonly<Record<string, string>>): string =>
   Object.keys(map)
     .sort()
@@ -140,10 +128,7 @@ const escapes: Readonly<Record<string, string>> = {
   '"': '\\"',
 };
 
-/**
- * Quotes the text like Go's %q, which escapes `"` and `\`, and all characters except letters, marks, numbers, punctuation, symbols and
- * the ASCII space.
- */
+/** Quotes the text like Go's %q. */
 const goQuote = (text: string): string =>
   `"${text.replace(/["\\]|[^\p{L}\p{M}\p{N}\p{P}\p{S} ]/gu, (c) => escapes[c] ?? escapedCode(c.codePointAt(0) ?? 0))}"`;
 

@@ -13,7 +13,6 @@ const factsOf = (services: readonly Service[]): EnvironmentFacts => ({
   secret: () => undefined,
 });
 
-/** Creates a Service in the namespace default, and counts how often its ports are read. */
 function serviceWith(ports: number) {
   const counts = { looks: 0 };
   const all = Array.from({ length: ports }, (_, index) => ({ port: index + 1, protocol: 'TCP' }));

@@ -1,7 +1,6 @@
 /**
- * Computes the environment variables of a container. No I/O: the caller passes the objects that variables refer to.
- * The order is: envFrom, then env, then those variables of Services whose names are not set yet. A variable in env may refer to earlier
- * variables and to variables of Services.
+ * The order of the variables is: envFrom, then env, then those variables of Services whose names are not set yet. A variable in env may
+ * refer to earlier variables and to variables of Services.
  * Source: pkg/kubelet makeEnvironmentVariables and pkg/kubelet/envvars of v1.33 (behavior and error texts).
  */
 import type {
@@ -21,8 +20,8 @@ import { expand, MAX_PROCESS_BYTES, processTooLarge } from './expand.ts';
 
 export interface EnvironmentFacts extends DownwardFacts {
   /**
-   * All Services. Containers get variables for default/kubernetes and, unless enableServiceLinks is false, for the Services in the Pod's
-   * namespace, if the Service has a cluster IP.
+   * All Services. Containers get variables of default/kubernetes and, unless enableServiceLinks is false, of the Services with a cluster IP
+   * in the Pod's namespace.
    */
   services: readonly Service[];
   /** Returns an object of the Pod's namespace; undefined if it does not exist. */
@@ -30,10 +29,7 @@ export interface EnvironmentFacts extends DownwardFacts {
   secret(name: string): Secret | undefined;
 }
 
-/**
- * Returns the container's variables in order. Throws a ContainerConfigError if a reference cannot be resolved or the variables
- * are too large.
- */
+/** Throws a ContainerConfigError if a reference cannot be resolved or the variables are too large. */
 export function containerEnvironment(
   pod: Pod,
   container: Container | EphemeralContainer,
@@ -54,10 +50,7 @@ export function containerEnvironment(
   return result;
 }
 
-/**
- * Variables whose total size is limited: set() throws a ContainerConfigError if the names and values exceed MAX_PROCESS_BYTES
- * characters. Values that were replaced count as well, so that the work is bounded.
- */
+/** The total size is limited to MAX_PROCESS_BYTES characters. Values that were replaced count as well, so that the work is bounded. */
 class BoundedVariables extends Map<string, string> {
   #bytes = 0;
   override set(name: string, value: string): this {
@@ -67,7 +60,7 @@ class BoundedVariables extends Map<string, string> {
   }
 }
 
-/** Whether the name is printable ASCII without `=`, the relaxed rule of v1.33. Variables of envFrom with other names are skipped. */
+/** The relaxed rule of v1.33: printable ASCII without `=`. */
 const isVariableName = (name: string): boolean => /^[ -<>-~]+$/.test(name);
 
 function addAll(result: Map<string, string>, source: EnvFromSource, facts: EnvironmentFacts): void {
@@ -87,10 +80,7 @@ function addAll(result: Map<string, string>, source: EnvFromSource, facts: Envir
   }
 }
 
-/**
- * Returns the value of the variable; undefined if its reference is optional and the object or key does not exist. In that case, the
- * variable is not set. Throws a ContainerConfigError if a required reference cannot be resolved.
- */
+/** Returns undefined if the reference is optional and the object or key does not exist. */
 function valueFrom(
   variable: EnvVar,
   pod: Pod,
@@ -141,14 +131,14 @@ function found<T>(
 
 type Variables = ReadonlyMap<string, string>;
 
-/** For each list of Services: the variables by namespace and enableServiceLinks, or the error if they are too large for any container. */
+/** By namespace and enableServiceLinks. An error means that the variables are too large for any container. */
 const cache = new WeakMap<readonly Service[], Map<string, Variables | ContainerConfigError>>();
-/** The maximum number of cached entries per list. It is small, since each entry may have 6 MiB. */
+/** Small, because an entry may have 6 MiB. */
 const MAX_CACHED = 8;
 
 /**
- * Returns the variables of the Services that the Pod's containers see. The variables are cached per list of Services, since a namespace
- * may have many thousands of ports and a Pod thousands of containers. Throws a ContainerConfigError if they are too large.
+ * The variables are cached, since a namespace may have many thousands of ports and a Pod thousands of containers. Throws a
+ * ContainerConfigError if the variables are too large.
  */
 function serviceVariables(pod: Pod, services: readonly Service[]): Variables {
   const { namespace = '' } = pod.metadata;
@@ -162,7 +152,6 @@ function serviceVariables(pod: Pod, services: readonly Service[]): Variables {
   return outcome;
 }
 
-/** Returns the Services with a cluster IP whose variables a Pod in the namespace gets. `links`: the Pod's enableServiceLinks. */
 function visibleServices(namespace: string, links: boolean, services: readonly Service[]): Service[] {
   const visible = services.filter((service) => {
     const ip = service.spec?.clusterIP ?? '';
@@ -176,7 +165,6 @@ function visibleServices(namespace: string, links: boolean, services: readonly S
   );
 }
 
-/** Returns NAME_SERVICE_HOST and the related variables of each Service, or the error if the variables are too large. */
 function variablesOf(services: readonly Service[]): Variables | ContainerConfigError {
   const result = new BoundedVariables();
   try {

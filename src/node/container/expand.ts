@@ -12,10 +12,10 @@ export const processTooLarge = (): ContainerConfigError =>
   );
 
 /**
- * Expands `$(NAME)` in a container's command, arguments and environment.
- * `$$` becomes `$`, so `$$(NAME)` becomes `$(NAME)`; unknown names and an unclosed `$(` are left unchanged.
- * Throws a ContainerConfigError if the values of the references exceed MAX_PROCESS_BYTES characters in total, since variables that
- * refer to each other may grow exponentially.
+ * Expands `$(NAME)` in a container's command, arguments and environment. `$$` becomes `$`, so `$$(NAME)` becomes `$(NAME)`; unknown names
+ * and an unclosed `$(` are left unchanged.
+ * Throws a ContainerConfigError if the values of the references exceed MAX_PROCESS_BYTES characters in total, since variables that refer to
+ * each other may grow exponentially.
  * Source: "Define Dependent Environment Variables" of the v1.33 documentation; third_party/forked/golang/expansion (behavior).
  */
 export function expand(text: string, lookup: (name: string) => string | undefined): string {
@@ -42,7 +42,7 @@ export function expandAll(words: readonly string[], lookup: (name: string) => st
   });
 }
 
-/** Like expand(), but throws upstream's error if names are unknown or have empty values. The error lists all of these names. */
+/** Like expand(), but throws upstream's error, which lists the names that are unknown or have empty values. */
 export function expandStrict(text: string, lookup: (name: string) => string | undefined): string {
   const missing = new Set<string>();
   const expanded = expand(text, (name) => {

@@ -1,4 +1,3 @@
-/** Reads the node's resolver configuration, from which the Pods' resolver configuration is derived. */
 import { readFileSync } from 'node:fs';
 import { type DnsConfig, parseResolvConf } from './dns-config.ts';
 
@@ -7,10 +6,9 @@ export const MACHINE_RESOLV_CONF = '/etc/resolv.conf';
 export const RESOLVED_CONF = '/run/systemd/resolve/resolv.conf';
 
 /**
- * Reads `file` if given, else the machine's configuration. If the machine's only servers are stubs on loopback, which Pods cannot
- * reach, returns systemd-resolved's configuration with the servers behind the stubs, if it has any. A file that cannot be read counts
- * as empty. The files are read synchronously for each sandbox and container, since they have only a few lines, and an asynchronous read
- * would take several round trips through the thread pool.
+ * Reads `file` if defined, else the machine's configuration. If the machine's only servers are stubs on loopback, which Pods cannot reach,
+ * returns systemd-resolved's configuration with the servers behind the stubs. A file that cannot be read counts as empty. The small files
+ * are read synchronously, since an asynchronous read would take several round trips through the thread pool.
  */
 export function readNodeResolver(
   file: string | undefined,

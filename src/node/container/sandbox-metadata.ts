@@ -1,26 +1,25 @@
-/** Selects the labels and annotations that a Pod's sandbox has in the runtime, for the runtime's plugins. lifepod does not read them. */
 import type { Pod } from '../../api/generated/types.ts';
 import type { SandboxConfig } from '../../runtime/runtime.ts';
 
 /**
- * The limit for the labels and annotations of one sandbox. It bounds the size of the runtime's responses, which contain all sandboxes,
- * including those of ended Pods, of which 12,500 are kept by default.
+ * This limit for one sandbox bounds the size of the runtime's responses, which contain all sandboxes. By default, these include the
+ * sandboxes of up to 12,500 ended Pods.
  */
 const MAX_BYTES = 8 * 1024;
-/** An upper bound for the overhead of a label or annotation in a CRI message, in bytes. */
+/** An upper bound for the overhead of a label or annotation in a CRI message. */
 const ENTRY_BYTES = 12;
-/** The annotation in which kubectl apply stores the whole manifest. Its omission is not reported, since the runtime does not need it. */
+/** kubectl apply stores the whole manifest here. The runtime does not need it, so its omission is not reported. */
 const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
 
 interface SandboxMetadata {
   shown: Pick<SandboxConfig, 'labels' | 'annotations'>;
-  /** The message of an Event about omitted labels and annotations; undefined if there is nothing to report. */
+  /** The message of an Event; undefined if nothing relevant was omitted. */
   cut: string | undefined;
 }
 
 const known = new WeakMap<Pod, SandboxMetadata>();
 
-/** Returns the Pod's labels and annotations that fit in MAX_BYTES. The result is cached, since each creation of a container needs it. */
+/** Returns the labels and annotations for the runtime's plugins. The result is cached, since each creation of a container needs it. */
 export function sandboxMetadata(pod: Pod): SandboxMetadata {
   const metadata = known.get(pod) ?? boundedMetadata(pod);
   known.set(pod, metadata);
@@ -33,7 +32,7 @@ function boundedMetadata({ metadata: { labels = {}, annotations = {} } }: Pod): 
   const fitting = (all: Record<string, string>): Record<string, string> => {
     const fits: [string, string][] = [];
     const keys = Object.keys(all);
-    // Bound the work: no more entries than this fit, even if they are empty. Later entries are omitted, even if earlier ones are too large.
+    // Bound the work: no more entries than this fit, even if they are empty.
     for (const key of keys.slice(0, MAX_BYTES / ENTRY_BYTES)) {
       const value = all[key] ?? '';
       const bytes = Buffer.byteLength(key) + Buffer.byteLength(value) + ENTRY_BYTES;

@@ -15,7 +15,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(scratch, { recursive: true }));
 
-/** Opens the subPath, and resolves to the path of the opened file or folder, relative to the scratch folder. */
+/** Resolves to the path of the opened file or folder, relative to the scratch folder. */
 async function opened(subPath: string): Promise<string> {
   const handle = await openSubPath(volume, subPath);
   try {
@@ -34,7 +34,6 @@ test('missing folders of a subPath are created with the mode of the volume', asy
   chmodSync(volume, 0o2771);
   expect(await opened('data/new/one')).toBe('volume/data/new/one');
   for (const path of ['data/new', 'data/new/one']) expect(statSync(join(volume, path)).mode & 0o7777).toBe(0o2771);
-  // openSubPath() does not change the modes of existing folders.
   expect(statSync(join(volume, 'data')).mode & 0o7777).not.toBe(0o2771);
 });
 

@@ -1,20 +1,20 @@
 /**
- * Opens subPaths of volumes. A container may replace a folder of its volume with a symbolic link at any moment. Therefore, the links of
- * the path are resolved first, and the resolved path is then traversed with handles, without following links.
+ * Opens subPaths of volumes. A container may replace a folder of its volume with a symbolic link at any moment. Therefore, the links of the
+ * path are resolved first, and the resolved path is then traversed with handles, without following links.
  */
 import { constants } from 'node:fs';
 import { chmod, type FileHandle, lstat, mkdir, open, realpath } from 'node:fs/promises';
 import { join, relative, sep } from 'node:path';
 
-/** Linux's O_PATH: opens a handle that identifies a location, without access to the content. Node.js does not define it. */
+/** Linux's O_PATH, which Node.js does not define. The handle identifies a location, without access to the content. */
 const O_PATH = 0o10000000;
 
 /** Thrown if a missing folder of a subPath cannot be created, for example because the folder would be outside the volume. */
 export class SubPathFolderError extends Error {}
 
 /**
- * Opens the file or folder that has the path `subPath` inside the folder `volume`. Creates missing folders of this path with the mode of
- * `volume`. Links are followed if they lead to a place inside the volume; the call rejects if the path leads outside.
+ * Opens the file or folder with the path `subPath` inside the folder `volume`. Creates missing folders of this path with the mode of
+ * `volume`. Rejects if the path, with its links resolved, leads outside the volume.
  */
 export async function openSubPath(volume: string, subPath: string): Promise<FileHandle> {
   const base = await realpath(volume);
@@ -38,12 +38,11 @@ export async function openSubPath(volume: string, subPath: string): Promise<File
   }
 }
 
-/** Returns the path, through procfs, of an entry of an open folder. */
 const entryOf = (folder: FileHandle, name: string): string => join('/proc/self/fd', String(folder.fd), name);
 
 /**
- * Creates the folder and resolves to true. Resolves to false if the path exists, for example because another container of the Pod created
- * it first. Rejects with a SubPathFolderError if mkdir() fails for another reason.
+ * Resolves to false if the path exists, for example because another container of the Pod created the folder first. Rejects with a
+ * SubPathFolderError if mkdir() fails for another reason.
  */
 const makeFolder = (path: string): Promise<boolean> =>
   mkdir(path).then(
@@ -54,7 +53,7 @@ const makeFolder = (path: string): Promise<boolean> =>
     },
   );
 
-/** Opens the entry `part` of an open folder and closes the folder. Rejects if the entry is a symbolic link. */
+/** Closes `folder`. Rejects if the entry is a symbolic link. */
 async function openEntry(folder: FileHandle, part: string): Promise<FileHandle> {
   try {
     const next = await open(entryOf(folder, part), O_PATH | constants.O_NOFOLLOW);
@@ -66,7 +65,7 @@ async function openEntry(folder: FileHandle, part: string): Promise<FileHandle> 
   }
 }
 
-/** Resolves to the real path of the longest existing prefix of `subPath` in the folder `base`, and the names of the missing folders. */
+/** Splits `subPath` into the longest prefix that exists in the folder `base`, as a real path, and the names of the missing folders. */
 async function deepestExisting(base: string, subPath: string): Promise<{ existing: string; missing: string[] }> {
   const parts = subPath.split('/');
   for (let count = parts.length; ; count--) {

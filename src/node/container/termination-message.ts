@@ -1,7 +1,7 @@
 /**
  * Reads the termination message of a container that has ended: the content of its file, or the end of its log.
- * Source: "Determine the Reason for Pod Failure" of the v1.33 documentation (sizes, policy); normalizeStatus of v1.33's
- * kubelet (a Pod's limit, shared by its containers).
+ * Source: "Determine the Reason for Pod Failure" of the v1.33 documentation (sizes, policy); normalizeStatus of v1.33's kubelet (a Pod's
+ * limit, shared by its containers).
  */
 import { constants } from 'node:fs';
 import { open } from 'node:fs/promises';
@@ -12,11 +12,11 @@ const MAX_POD_BYTES = 12 * 1024;
 const MAX_LOG_BYTES = 2048;
 const MAX_LOG_LINES = 80;
 
-/** Returns the maximum size of one container's message, in bytes. `containers`: the number of containers of all kinds in the Pod. */
+/** `containers`: the number of containers of all kinds in the Pod. */
 export const messageLimitBytes = (containers: number): number =>
   Math.min(MAX_CONTAINER_BYTES, Math.floor(MAX_POD_BYTES / Math.max(1, containers)));
 
-/** Returns at most the first `limitBytes` bytes of the message, without splitting a character. */
+/** Cuts the message without splitting a character. */
 export function limitMessage(message: string, limitBytes: number): string {
   const bytes = Buffer.from(message);
   if (bytes.length <= limitBytes) return message;
@@ -26,9 +26,8 @@ export function limitMessage(message: string, limitBytes: number): string {
 }
 
 export interface TerminationMessageOptions {
-  /** From terminationMessageFile(); undefined for a container without a terminationMessagePath. */
+  /** Undefined for a container without a terminationMessagePath. */
   file: string | undefined;
-  /** The log file of the attempt. */
   logFile: string;
   /** Resolves when the log contains all output of the attempt. */
   logEnded(): Promise<void>;
@@ -37,8 +36,8 @@ export interface TerminationMessageOptions {
 }
 
 /**
- * Resolves to the message; '' if there is none. If reading fails, the message describes the error, as upstream's does. Rejects only if
- * `signal` is aborted or logEnded() rejects.
+ * Resolves to the message; '' if there is none. If reading fails, the message describes the error, as upstream's does. Rejects if `signal`
+ * is aborted or logEnded() rejects.
  */
 export async function readTerminationMessage(options: TerminationMessageOptions, signal: AbortSignal): Promise<string> {
   const { file, logFile, logEnded, policy, exitCode } = options;
@@ -48,10 +47,7 @@ export async function readTerminationMessage(options: TerminationMessageOptions,
   return readLogEnd(logFile, signal);
 }
 
-/**
- * Resolves to the start of the file; '' if the file does not exist, and an error text if the file cannot be read. The container may have
- * replaced the file, so links are not followed, and opening a pipe does not block.
- */
+/** The container may have replaced the file, so links are not followed, and opening a pipe does not block. */
 async function readStart(file: string): Promise<string> {
   const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants;
   try {

@@ -1,20 +1,13 @@
-/** Tracks which Pods have ended although they still have workers, and waits for Pods to end. */
 import type { Pod } from '../../api/generated/types.ts';
 import { uidOf } from '../../machinery/meta.ts';
 import type { Timers } from '../../platform/platform.ts';
 
 export interface EndedPods {
-  /**
-   * Records that the Pod has ended. `hasWorker`: whether the Pod still has a worker. A Pod without a worker is not stored, because its
-   * absence from the list of workers shows that it has ended.
-   */
+  /** A Pod without a worker is not stored, because its absence from the list of workers shows that it has ended. */
   add(podUid: string, hasWorker: boolean): void;
   /** Whether the Pod has ended but still has a worker. */
   has(podUid: string): boolean;
-  /**
-   * Waits for Pods that have not ended yet. Resolves when all of them have ended, or after `seconds`, with the Pods that have not
-   * ended. Only one wait may run at a time.
-   */
+  /** Resolves when all Pods have ended, or after `seconds`, with the Pods that have not ended. Only one wait may run at a time. */
   wait(pods: readonly Pod[], seconds: number): Promise<Pod[]>;
 }
 

@@ -1,7 +1,6 @@
 /**
- * Reads and writes a file in the Pod's folder that records that the node terminates the Pod, and with which grace period. The file is
- * written before the Pod's worker is notified, so that the next agent continues the termination instead of restarting the containers.
- * The file is deleted with the folder, or by pod-terminations.ts when the Pod starts again.
+ * A file in the Pod's folder records that the node terminates the Pod, and with which grace period. The file is written before the Pod's
+ * worker is notified, so that the next agent continues the termination instead of restarting the containers.
  */
 import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -15,7 +14,6 @@ export function writeNodeEnd(podDirectory: string, end: NodeEnd): void {
   writeFileAtomic(nodeEndFile(podDirectory), JSON.stringify(end));
 }
 
-/** Returns the termination that the file records; undefined if the file does not exist or is not valid JSON. */
 export function readNodeEnd(podDirectory: string): NodeEnd | undefined {
   const text = readTextIfPresent(nodeEndFile(podDirectory));
   try {

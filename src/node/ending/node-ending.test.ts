@@ -1,5 +1,3 @@
-/** Tests the terminations of Pods by the node; the workers are test doubles. */
-
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

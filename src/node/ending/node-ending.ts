@@ -1,10 +1,7 @@
 /**
- * Manages the terminations that the node itself starts: eviction under pressure, preemption for critical Pods, and shutdown of the
- * machine. Also refuses new Pods under pressure and during a shutdown.
- *
- * Boundary: src/lifecycle decides how a Pod terminates, eviction/ decides which Pod is evicted, and shutdown.ts decides the order
- * of a shutdown.
- * Invariant: the three causes share the terminations in pod-terminations.ts. A later termination can only shorten an earlier one.
+ * Boundary: src/lifecycle decides how a Pod terminates, eviction/ decides which Pod is evicted, and shutdown.ts decides the order of a
+ * shutdown.
+ * Invariant: a later termination can only shorten an earlier one.
  * Source: "Node-pressure Eviction" and "Node Shutdowns" of v1.33; pkg/kubelet/nodeshutdown of v1.33 (order, wording).
  */
 import type { Node, Pod } from '../../api/generated/types.ts';
@@ -41,11 +38,9 @@ export interface NodeEndingOptions {
   workers: ReadonlyMap<string, PodWorker>;
   isStatic(pod: Pod): boolean;
   runs: Pick<RunLookup, 'view'>;
-  /** Returns the current pressure conditions of the node. */
   pressures(): ReadonlySet<PressureCondition>;
 }
 
-/** The parts that only eviction needs. */
 export interface EvictionParts {
   pressure: NodePressure;
   containerUsage: UsagePorts['containerUsage'];
@@ -57,32 +52,28 @@ export interface EvictionParts {
 export interface NodeEnding {
   /** Returns the termination of this Pod that a previous agent started; undefined: there is none, or the Pod starts again. */
   begun(pod: Pod): NodeEnd | undefined;
-  /**
-   * Returns why the node refuses the Pod now, because it is shutting down or is under pressure; undefined: it does not refuse the
-   * Pod.
-   */
+  /** Returns why the node refuses the Pod, under pressure or during a shutdown. */
   refusal(pod: Pod): Refusal | undefined;
   /**
-   * Called, possibly several times, when nothing of the Pod runs and its volumes are unmounted: a shutdown stops waiting for the Pod. A
-   * final phase in the status is not sufficient, because the runtime may lose an exit that it has reported if it is restarted.
+   * Called, possibly several times, when nothing of the Pod runs and its volumes are unmounted. A final phase in the status is not
+   * sufficient, because a restarted runtime may lose an exit that it has reported.
    */
   cleared(pod: Pod): void;
   /**
-   * Called, possibly several times, when the runtime has no container of the Pod: evictions stop waiting for the removal of the Pod's
+   * Called, possibly several times, when the runtime has no container of the Pod. Evictions stop waiting for the removal of the Pod's
    * containers.
    */
   emptied(podUid: string): void;
   /** Whether the Pod is being deleted in the API or terminated by the node. */
   isEnding(pod: Pod): boolean;
-  /** Whether shutDown() was called. */
   isShuttingDown(): boolean;
   /** Terminates the Pod with its own grace period, to make room for a critical Pod. */
   preempt(pod: Pod): void;
   /** From now on, evicts Pods when the node is under pressure, and Pods that exceed their disk limits. */
   startEviction(parts: EvictionParts): void;
   /**
-   * Terminates all Pods that have not ended, because the machine shuts down, and refuses new Pods from then on. Resolves when each Pod
-   * has ended or its time is up, with the Pods that have not ended; see terminateByPriority().
+   * Terminates all Pods, because the machine shuts down, and refuses new Pods from then on. Resolves to the Pods that have not ended in
+   * their time; see terminateByPriority().
    */
   shutDown(periods: readonly ShutdownPeriod[]): Promise<Pod[]>;
 }

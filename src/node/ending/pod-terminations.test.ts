@@ -12,7 +12,6 @@ import { createNodeEnds, type NodeEnds } from './pod-terminations.ts';
 const START = Date.UTC(2026, 0, 31);
 let root: string;
 let timers: VirtualTimers;
-/** The grace periods with which the worker has ended the Pod. */
 let ended: number[];
 let warnings: string[];
 let workers: Map<string, PodWorker>;

@@ -1,7 +1,6 @@
 /**
- * Starts terminations of Pods by the node, and remembers them as long as the Pods have workers.
- * Invariant: a termination is written to the Pod's folder before the Pod's worker is notified, so that the next agent continues it.
- * If the write fails, for example because the disk is full, the Pod is terminated nevertheless.
+ * Invariant: a termination is written to the Pod's folder before the Pod's worker is notified, so that the next agent continues it. If the
+ * write fails, the Pod is terminated nevertheless.
  */
 import { rmSync } from 'node:fs';
 import type { Pod } from '../../api/generated/types.ts';
@@ -20,16 +19,12 @@ export interface NodeEndsOptions {
 }
 
 export interface NodeEnds {
-  /**
-   * Terminates the Pod. If the node is already terminating the Pod, this can only shorten the grace period. Does nothing for a Pod without
-   * a worker.
-   */
+  /** If the node is already terminating the Pod, this can only shorten the grace period. Does nothing for a Pod without a worker. */
   end(pod: Pod, by: Omit<NodeEnd, 'at'>): void;
   /** Returns the termination of this Pod that a previous agent started; undefined: there is none, or the Pod starts again. */
   restore(pod: Pod): NodeEnd | undefined;
-  /** Returns the termination of the Pod; undefined: the node has not started one. */
   get(podUid: string): NodeEnd | undefined;
-  /** Forgets the termination of the Pod. Called when the Pod's worker no longer exists. */
+  /** Called when the Pod's worker no longer exists. */
   forget(podUid: string): void;
 }
 
@@ -47,8 +42,7 @@ export function createNodeEnds({ timers, log, podDirectory, workers }: NodeEndsO
         try {
           writeNodeEnd(podDirectory(uid), end);
         } catch (error) {
-          // A full disk may be the reason for the eviction. An agent that starts before the Pod has ended decides again whether to
-          // evict.
+          // A full disk may be the reason for the eviction. An agent that starts before the Pod has ended decides again whether to evict.
           log.warn('cannot record that a Pod is being terminated', { podUid: uid, error: (error as Error).message });
         }
       }

@@ -1,7 +1,4 @@
-/**
- * Determines how much time Pods have to end when the machine shuts down, by their priority. The functions are pure.
- * Source: pkg/kubelet/nodeshutdown of v1.33 (groups of Pods by priority).
- */
+/** The functions are pure. Source: pkg/kubelet/nodeshutdown of v1.33 (groups of Pods by priority). */
 import type { Pod } from '../../api/generated/types.ts';
 import { CRITICAL_PRIORITY } from '../../scheduling/critical-pods.ts';
 
@@ -11,15 +8,15 @@ export interface ShutdownPeriod {
   seconds: number;
 }
 
-/** Splits `graceSeconds` into two periods: the last `criticalSeconds` for critical Pods, and the time before that for other Pods. */
+/** The last `criticalSeconds` are for critical Pods, and the time before that for other Pods. */
 export const periodsOf = (graceSeconds: number, criticalSeconds: number): ShutdownPeriod[] => [
   { priority: 0, seconds: graceSeconds - criticalSeconds },
   { priority: CRITICAL_PRIORITY, seconds: criticalSeconds },
 ];
 
 /**
- * Parses `100000=10,0=30` (PRIORITY=SECONDS) into periods of ascending priority. Throws an Error that names `option` and the invalid
- * part or the repeated priority.
+ * Parses PRIORITY=SECONDS, such as `100000=10,0=30`, into periods of ascending priority. Throws an Error that names `option` and the
+ * invalid part or the repeated priority.
  */
 export function parsePeriods(option: string, text: string): ShutdownPeriod[] {
   const periods = text.split(',').map((part): ShutdownPeriod => {
@@ -35,8 +32,8 @@ export function parsePeriods(option: string, text: string): ShutdownPeriod[] {
 }
 
 /**
- * Returns the index of the period in which the Pod is terminated: the last period whose priority is not higher than the Pod's, or else
- * the first period. `periods` must be in ascending order of priority.
+ * Returns the index of the last period whose priority is not higher than the Pod's, or else of the first period. `periods` must be in
+ * ascending order of priority.
  */
 export function groupOf({ spec }: Pod, periods: readonly ShutdownPeriod[]): number {
   const own = spec?.priority ?? 0;

@@ -1,7 +1,4 @@
-/**
- * Terminates the Pods when the machine shuts down, in groups of ascending priority. The termination of a group starts when all Pods of
- * the previous group have ended or their time is up. Source: pkg/kubelet/nodeshutdown of v1.33 (order, wording).
- */
+/** Source: pkg/kubelet/nodeshutdown of v1.33 (order, wording). */
 import { hasEnded } from '../../api/core/v1/pod/status/final-phase.ts';
 import type { Pod } from '../../api/generated/types.ts';
 import { uidOf } from '../../machinery/meta.ts';
@@ -26,8 +23,8 @@ export interface ShutdownParts {
 }
 
 /**
- * Terminates the Pods that have workers and have not ended. Waits until each Pod has ended or its period is over, and then up to
- * KILL_SECONDS for the Pods that are being killed. Resolves with the Pods that have not ended.
+ * Terminates the Pods in groups of ascending priority. The termination of a group starts when all Pods of the previous group have ended or
+ * their time is up. At the end, waits up to KILL_SECONDS for the Pods that are being killed. Resolves to the Pods that have not ended.
  */
 export async function terminateByPriority(
   periods: readonly ShutdownPeriod[],
@@ -43,7 +40,7 @@ export async function terminateByPriority(
     for (const pod of group) ends.end(pod, { reason: 'NodeShutdown', message: MESSAGE, graceSeconds: seconds });
     left.push(...(await groupEnded));
   }
-  // Wait for the Pods whose grace period is up, because they are being killed now.
+  // The grace period of these Pods is up, so they are being killed now.
   const beingKilled = left.filter((pod) => workers.has(uidOf(pod)) && !endedPods.has(uidOf(pod)));
   return endedPods.wait(beingKilled, KILL_SECONDS);
 }

@@ -1,4 +1,3 @@
-/** Tracks the evicted Pods whose resources are not free yet, because further evictions may have to wait for these Pods. */
 import type { Millis } from '../../machinery/time.ts';
 import type { Timers } from '../../platform/platform.ts';
 import type { Threshold } from './thresholds.ts';
@@ -7,14 +6,9 @@ import type { Threshold } from './thresholds.ts';
 const CLEANUP_MILLIS = 30_000;
 
 interface EvictedPod {
-  /** When evictions stop waiting for the Pod. */
   until: Millis;
-  /** Whether the Pod was evicted without a grace period. */
   hard: boolean;
-  /**
-   * Whether the Pod was evicted to free disk space. If so, evictions wait until the Pod's containers are removed, because the
-   * files that the containers have written are removed with them.
-   */
+  /** Whether evictions wait until the Pod's containers, and with them the files that they have written, are removed. */
   forDisk: boolean;
   /** Whether the Pod has ended and its volumes are removed. */
   cleared: boolean;
@@ -22,10 +16,7 @@ interface EvictedPod {
 
 export interface EvictedPods {
   add(podUid: string, graceSeconds: number, forDisk: boolean): void;
-  /**
-   * Whether an eviction for this threshold must wait for an evicted Pod. A hard threshold does not wait for Pods that were evicted
-   * with a grace period.
-   */
+  /** A hard threshold does not wait for Pods that were evicted with a grace period. */
   mustWait(threshold: Threshold): boolean;
   /** Called after the Pod has ended and its volumes are removed. Returns whether this ends the wait for the Pod. */
   cleared(podUid: string): boolean;
@@ -34,7 +25,6 @@ export interface EvictedPods {
 }
 
 export function createEvictedPods(timers: Timers, hasContainers: (podUid: string) => boolean): EvictedPods {
-  /** The evicted Pods for which evictions may have to wait, by UID. */
   const pods = new Map<string, EvictedPod>();
   const settle = (podUid: string): boolean => {
     const pod = pods.get(podUid);

@@ -1,4 +1,3 @@
-/** Tests when the node is checked for pressure and for Pods above their disk limits, in virtual time. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -15,9 +14,7 @@ let stop: AbortController;
 let timers: VirtualTimers;
 let pods: Pod[];
 let look: () => { due: Threshold[]; changesAt?: number };
-/** How often the signals were observed, the usage of the Pods was measured, and disk space was freed. */
 let counts: { looks: number; measurements: number; freed: number };
-/** The measurements of the usage wait for this promise. */
 let gate: Promise<void>;
 let withContainers: Set<string>;
 let ended: string[];
@@ -44,7 +41,6 @@ const podOf = (name: string, spec: Partial<PodSpec> = {}): Pod => {
 };
 const limited = (name: string, storage: string): Pod =>
   podOf(name, { containers: [{ name: 'app', image: 'i', resources: { limits: { 'ephemeral-storage': storage } } }] });
-/** Makes the threshold of the signal due in each check. */
 function makeDue(signal: Signal, changesIn?: number): void {
   const due: Threshold[] = [{ signal, value: { count: 1 }, graceSeconds: 0, hard: true }];
   look = () => ({ due, ...(changesIn === undefined ? {} : { changesAt: timers.now() + changesIn }) });
@@ -93,7 +89,7 @@ function start(): Eviction {
     freeDisk: async () => void counts.freed++,
   });
 }
-/** Advances the time, and resolves once the checks that do not read the disk have ended. */
+/** Resolves once the checks that do not read the disk have ended. */
 async function pass(millis: number): Promise<void> {
   await timers.run(() => false, timers.now() + millis);
 }

@@ -1,5 +1,3 @@
-/** Tests which Pods are evicted and when, on a simulated node with real folders. */
-
 import { EventEmitter, once } from 'node:events';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -27,7 +25,7 @@ let staticNames: Set<string>;
 /** Whether the timer for the next check is set, which means that no check is running. */
 let armed: boolean;
 let changes: EventEmitter;
-/** The simulated runtime awaits this function before each answer, so that a test can delay the answer. */
+/** The simulated runtime awaits this function before each answer. */
 let runtime: () => Promise<void>;
 let freeDisk: () => Promise<void>;
 let eviction: Eviction;
@@ -65,7 +63,7 @@ const threshold = (signal: Signal, hard = true): Threshold => ({
   graceSeconds: 0,
   hard,
 });
-/** Returns the usage of a Pod. Pods whose names are later in the alphabet use more memory. */
+/** Pods whose names are later in the alphabet use more memory. */
 const usageOf = ({ metadata: { name } }: Pod): ContainerUsage => ({
   podUid: name,
   id: name,

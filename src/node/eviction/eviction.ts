@@ -1,16 +1,11 @@
 /**
- * Evicts Pods before the machine runs out of memory, disk space or processes (node-pressure eviction), and Pods that use more disk
- * space than their limits allow.
+ * Evicts Pods before the machine runs out of memory, disk space or processes (node-pressure eviction), and Pods that use more disk space
+ * than their limits allow.
  *
- * Boundary: thresholds.ts decides which thresholds are met, reclaim.ts evicts, src/lifecycle decides how a Pod terminates.
  * Invariants:
- *  1. For thresholds, Pods are evicted one at a time: the next Pod is evicted after the previous Pod's resources are free, or 30 s
- *     after its grace period. A hard threshold does not wait for a Pod that was evicted with a grace period. A Pod above its disk
- *     limits is evicted without waiting.
- *  2. Critical Pods are never evicted. A Pod that the node is already ending is evicted only if the eviction shortens its grace
- *     period.
- *  3. Checks of memory and processes do not wait for a walk through folders, whose duration depends on the files that Pods have
- *     written.
+ * - For thresholds, Pods are evicted one at a time: the next Pod is evicted after the previous Pod's resources are free, or 30 s after its
+ *   grace period. A Pod above its disk limits is evicted without waiting.
+ * - Checks of memory and processes do not wait for a walk through folders, whose duration depends on the files that Pods have written.
  * Source: "Node-pressure Eviction" of the v1.33 documentation; pkg/kubelet/eviction of v1.33 (order, intervals, wording).
  */
 import type { Millis } from '../../machinery/time.ts';
@@ -21,29 +16,25 @@ import type { NodePressure } from './pressure.ts';
 import { createRelief, type Relief, type ReliefOptions } from './reclaim.ts';
 import { isOfDisk, type Threshold } from './thresholds.ts';
 
-/**
- * The interval between checks, which is upstream's. Polling is necessary because the kernel does not report changes of all these
- * resources. A check starts earlier if a threshold becomes due or a condition ends within the interval, or if the resources of an
- * evicted Pod become free (see LOOK_AGAIN_MILLIS).
- */
+/** Upstream's interval. Polling is necessary because the kernel does not report changes of all these resources. */
 const LOOK_MILLIS = 10_000;
 /**
- * The longest delay of the next check after cleared() or emptied() has ended the wait for an evicted Pod. Meanwhile the kernel and
- * the runtime free the Pod's resources.
+ * The longest delay of the next check after the wait for an evicted Pod has ended. Meanwhile, the kernel and the runtime free the Pod's
+ * resources.
  */
 const LOOK_AGAIN_MILLIS = 1_000;
 
 export interface EvictionOptions extends ReliefOptions {
   pressure: NodePressure;
   timers: Timers;
-  /** Whether the runtime still has containers of the Pod. As long as a container exists, so do the files that it has written. */
+  /** Whether the runtime still has containers of the Pod, and therefore the files that they have written. */
   hasContainers(podUid: string): boolean;
 }
 
 export interface Eviction {
-  /** Called after the Pod has ended and its volumes are removed. If this ends the wait for the Pod, the next check starts soon. */
+  /** Called after the Pod has ended and its volumes are removed. */
   cleared(podUid: string): void;
-  /** Called, possibly several times, when the runtime has no container of the Pod. Like cleared(), may make the next check start soon. */
+  /** Called, possibly several times, when the runtime has no container of the Pod. */
   emptied(podUid: string): void;
 }
 
@@ -83,19 +74,15 @@ export function startEviction(options: EvictionOptions): Eviction {
   };
 }
 
-/**
- * Returns the first hard threshold of `due`, or else the first threshold of `due`; undefined if `due` is empty or an eviction for
- * this threshold must wait for an evicted Pod.
- */
+/** Prefers hard thresholds. Returns undefined if an eviction must wait for an evicted Pod. */
 function thresholdToActOn(due: readonly Threshold[], evicted: EvictedPods): Threshold | undefined {
   const first = due.find(({ hard }) => hard) ?? due[0];
   return first === undefined || evicted.mustWait(first) ? undefined : first;
 }
 
 /**
- * Returns a function that evicts the Pods above their disk limits. If it evicts none and is called with a threshold, it reclaims
- * the resource of the threshold. A call does nothing while another one is running, so that only one walk through folders runs at
- * a time.
+ * The returned function evicts the Pods above their disk limits. If no Pod is above its limits, it reclaims the resource of the threshold.
+ * A call does nothing while another one is running, so that only one walk through folders runs at a time.
  */
 function createDiskRelief(
   relief: Relief,
@@ -104,8 +91,8 @@ function createDiskRelief(
 ): (threshold: Threshold | undefined) => Promise<void> {
   let walking = false;
   /**
-   * Calls without a threshold do nothing until this time. The pause after a walk is as long as the walk, so that other programs
-   * can use the disk.
+   * Calls without a threshold do nothing until this time. The pause after a walk is as long as the walk, so that other programs can use the
+   * disk.
    */
   let restsUntil = timers.now();
   return async (threshold) => {
@@ -125,15 +112,15 @@ function createDiskRelief(
 
 interface Checks {
   /**
-   * Starts the first check. Each further check starts LOOK_MILLIS after the start of the previous one, or earlier at the time given
-   * to by(), but not before the previous one has ended.
+   * Starts the first check. Each further check starts LOOK_MILLIS after the start of the previous one, or earlier because of by(), but not
+   * before the previous one has ended.
    */
   start(): void;
   /** Makes the next check start at `time` at the latest, or when the check that is running has ended. */
   by(time: Millis): void;
 }
 
-/** Returns the schedule of the checks. `check` must not reject. */
+/** `check` must not reject. */
 function createChecks(timers: Timers, signal: AbortSignal, check: () => Promise<void>): Checks {
   let timer: Timer | undefined;
   let checking = false;

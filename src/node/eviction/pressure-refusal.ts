@@ -1,11 +1,10 @@
-/** Decides which Pods a node under pressure refuses. The functions are pure. Source: Admit of pkg/kubelet/eviction, v1.33. */
+/** The functions are pure. Source: Admit of pkg/kubelet/eviction, v1.33. */
 import { qosClass } from '../../api/core/v1/pod/status/qos.ts';
 import type { Pod } from '../../api/generated/types.ts';
 import { isCritical } from '../../scheduling/critical-pods.ts';
 import type { Refusal } from '../../scheduling/node-admission.ts';
 import type { PressureCondition } from './thresholds.ts';
 
-/** Returns why a node with these conditions refuses the Pod; undefined if it does not refuse the Pod. */
 export function pressureRefusal(
   pod: Pod,
   isStatic: boolean,

@@ -4,10 +4,7 @@ import { createVirtualTimers } from '../../platform/virtual-timers.ts';
 import { createNodePressure } from './pressure.ts';
 import type { Threshold } from './thresholds.ts';
 
-/**
- * Returns a threshold that is met if `count` is 2^60, but not if it is 1: the disk with the folder for temporary files has between
- * 1 and 2^60 bytes available.
- */
+/** The threshold is met if `count` is 2^60, but not if it is 1: the disk has between 1 and 2^60 bytes available. */
 const threshold = (count: number): Threshold => ({
   signal: 'nodefs.available',
   value: { count },

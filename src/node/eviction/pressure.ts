@@ -1,7 +1,3 @@
-/**
- * Computes the pressure conditions of the node from its eviction signals. Eviction updates the conditions, and the node's status
- * reports them.
- */
 import type { Timers } from '../../platform/platform.ts';
 import { type Folders, readSignals } from './signals.ts';
 import {
@@ -17,16 +13,12 @@ export interface NodePressure {
   config: EvictionConfig;
   folders: Folders;
   conditions(): ReadonlySet<PressureCondition>;
-  /**
-   * Reads the signals and updates the conditions. Resolves to the thresholds to act on (`due`), the time of the next change (`changesAt`,
-   * see Pressure) and the observed signals.
-   */
   look(): Promise<Pick<Pressure, 'due' | 'changesAt'> & { observations: Observations }>;
-  /** Registers a listener that is called when the set of conditions changes. */
+  /** The listener is called when the set of conditions changes. */
   onChange(listener: () => void): void;
 }
 
-/** Creates the NodePressure, and resolves after the first reading of the signals. */
+/** Resolves after the first reading of the signals. */
 export async function createNodePressure(options: {
   config: EvictionConfig;
   folders: Folders;

@@ -1,8 +1,6 @@
 /**
- * Determines the order in which Pods are evicted, the messages of evictions, and whether a Pod exceeds its disk limits. The
- * functions are pure.
- * Source: "Node-pressure Eviction", "Pod selection for kubelet eviction", and pkg/kubelet/eviction/helpers.go of v1.33 (order and
- * wording).
+ * The functions are pure.
+ * Source: "Node-pressure Eviction", "Pod selection for kubelet eviction", and pkg/kubelet/eviction/helpers.go of v1.33 (order and wording).
  */
 import type { AnyContainer } from '../../api/core/v1/pod/containers.ts';
 import { effectiveRequests, resourceQuantity, summedLimit } from '../../api/core/v1/pod/resources.ts';
@@ -12,29 +10,24 @@ import { containersByName, ephemeralContainers, volumesByName } from '../contain
 import type { DiskUse } from '../usage/folder-usage.ts';
 import { amountOf, type Observations, resourceOf, type StarvedResource, type Threshold } from './thresholds.ts';
 
-/**
- * The usage of a container. For a container that has ended, `memoryBytes` is 0 and only `logs` can be set. `rootFs` is set only if
- * the runtime reports it, `logs` only if the disk was measured, and `processes` only if processes were counted.
- */
+/** For a container that has ended, `memoryBytes` is 0 and only `logs` can be set. */
 export interface ContainerUse {
   memoryBytes: number;
   rootFs?: DiskUse;
-  /** The usage of the container's logs and termination messages; the container controls the size of both. */
+  /** The container's logs and termination messages; the container controls the size of both. */
   logs?: DiskUse;
   processes?: number;
 }
 
-/** The memory, disk space, inodes and processes that a Pod uses. A value that was not measured is absent, or its map is empty. */
+/** A value that was not measured is absent, or its map is empty. */
 export interface PodUse {
-  /** The usage of each container, by container name. */
   containers: ReadonlyMap<string, ContainerUse>;
-  /** The usage of the emptyDirs, by volume name; empty if the disk was not measured. */
+  /** The emptyDirs, by volume name. */
   volumes: ReadonlyMap<string, DiskUse>;
-  /** The usage of the /etc/hosts file, which all containers share and can write to; absent if the disk was not measured. */
+  /** All containers share this file and can write to it. */
   etcHosts?: DiskUse;
 }
 
-/** Whether images and the root file systems of containers are on a separate disk. */
 export interface Disks {
   separateImages: boolean;
 }
@@ -46,7 +39,6 @@ const sum = (numbers: Iterable<number>): number => [...numbers].reduce((total, e
 
 const memoryOf = (use: PodUse): number => sum([...use.containers.values()].map((each) => each.memoryBytes));
 
-/** Returns the Pod's usage of the disk that the threshold's signal measures. */
 function diskOf(pod: Pod, use: PodUse, { signal }: Threshold, { separateImages }: Disks): DiskUse {
   const images = separateImages && signal.startsWith('imagefs');
   const parts: (DiskUse | undefined)[] = [];
@@ -62,9 +54,8 @@ function diskOf(pod: Pod, use: PodUse, { signal }: Threshold, { separateImages }
 }
 
 /**
- * Returns the Pods in the order of eviction: first the Pods that use more than they request, then by ascending priority, then by
- * how much more they use. Inodes and processes cannot be requested, so for these only priority and usage count. If a Pod's usage
- * is unknown, it counts as infinite.
+ * Returns the Pods in the order of eviction: first the Pods that use more than they request, then by ascending priority, then by how much
+ * more they use. Inodes and processes cannot be requested, so only priority and usage count for them. Unknown usage counts as infinite.
  */
 export function rankForEviction(
   pods: readonly Pod[],
@@ -105,7 +96,6 @@ const inFormat =
 const binary = inFormat('BinarySI');
 const decimal = inFormat('DecimalSI');
 
-/** Returns the status.message of a Pod that is evicted for the threshold. */
 export function evictionMessage(
   pod: Pod,
   use: PodUse | undefined,
@@ -132,10 +122,7 @@ export function evictionMessage(
   return message;
 }
 
-/**
- * Returns the container's spec; undefined if the spec has no container of this name, or if the container is ephemeral and
- * therefore cannot request resources.
- */
+/** Ephemeral containers cannot request resources. */
 function withResources(pod: Pod, name: string): AnyContainer | undefined {
   const container = containersByName(pod).get(name);
   return container === undefined || ephemeralContainers(pod).has(container) ? undefined : container;
@@ -147,14 +134,13 @@ function containerUse(resource: StarvedResource, { memoryBytes, rootFs, logs }: 
   return rootFs.bytes + (logs?.bytes ?? 0);
 }
 
-/** Whether the Pod has limits on disk usage, so that its usage must be measured. */
 export const hasDiskLimits = (pod: Pod): boolean =>
   pod.spec?.volumes?.some(({ emptyDir }) => emptyDir?.sizeLimit !== undefined) === true ||
   summedLimit(pod, 'ephemeral-storage') !== undefined;
 
 /**
- * Returns the eviction message if the Pod exceeds one of its disk limits; undefined otherwise. The sum of the containers' limits
- * applies to the whole Pod, including containers without a limit.
+ * Returns the eviction message if the Pod exceeds one of its disk limits; undefined otherwise. The sum of the containers' limits applies to
+ * the whole Pod, including containers without a limit.
  */
 export function brokenDiskLimit(pod: Pod, use: PodUse, { separateImages }: Disks): string | undefined {
   for (const { name, emptyDir } of pod.spec?.volumes ?? []) {
@@ -180,7 +166,6 @@ export function brokenDiskLimit(pod: Pod, use: PodUse, { separateImages }: Disks
   return undefined;
 }
 
-/** Returns the usage of the emptyDirs that are on disk, not in memory or in huge pages. */
 const volumesOnDisk = (pod: Pod, { volumes }: PodUse): DiskUse[] =>
   [...volumes]
     .filter(([volume]) => (volumesByName(pod).get(volume)?.emptyDir?.medium ?? '') === '')

@@ -80,7 +80,6 @@ function reliefWith(more: Partial<ReliefOptions> = {}): Relief {
     createEvictedPods(createVirtualTimers(), () => false),
   );
 }
-/** Returns the evictions in `calls`. */
 const evictions = (): string[] => calls.filter((call) => /^\S+ \d+$/.test(call));
 
 test('Pods above a disk limit are evicted, except Pods that have ended, are critical, or end without grace', async () => {

@@ -1,8 +1,4 @@
-/**
- * Implements the steps that relieve a node under pressure: evicting the Pods that exceed their disk limits, and freeing a
- * resource.
- * Boundary: eviction.ts decides when each step runs and for which threshold; ranking.ts decides which Pod is evicted first.
- */
+/** Boundary: eviction.ts decides when each step runs and for which threshold; ranking.ts decides which Pod is evicted first. */
 import { hasEnded } from '../../api/core/v1/pod/status/final-phase.ts';
 import type { Pod } from '../../api/generated/types.ts';
 import type { NodeEnd } from '../../lifecycle/types.ts';
@@ -24,23 +20,21 @@ export interface ReliefOptions {
   /** Returns the Pods on the node, except those that have ended and whose volumes are removed. */
   pods(): readonly Pod[];
   isStatic(pod: Pod): boolean;
-  /** Returns the grace period, in seconds, with which the node is ending the Pod; undefined if the node is not ending the Pod. */
+  /** Returns the grace period with which the node is ending the Pod; undefined if the node is not ending the Pod. */
   endsWithinSeconds(pod: Pod): number | undefined;
   /** Starts the termination of the Pod, or shortens its grace period if the node is already ending the Pod. */
   end(pod: Pod, by: Omit<NodeEnd, 'at'>): void;
-  /** Records an Event on the Node. */
   nodeEvent(reason: string, message: string): void;
   /** Frees disk space by removing ended containers that are no longer needed, and unused images. */
   freeDisk(): Promise<unknown>;
 }
 
 export interface Relief {
-  /** Evicts the Pods that exceed their disk limits. Resolves to whether it has evicted any. */
+  /** Resolves to whether any Pod was evicted. */
   enforceLimits(): Promise<boolean>;
   /**
-   * Reclaims the resource of the threshold. If removing ended containers and unused images can free the threshold's disk, does
-   * this first. Then evicts the first Pod in the ranking, if the threshold is still due and the eviction need not wait for another
-   * Pod.
+   * If freeDisk() can help, calls it first. Then evicts the first Pod in the ranking, if the threshold is still due and the eviction need
+   * not wait for another Pod.
    */
   reclaim(threshold: Threshold): Promise<void>;
 }
@@ -56,14 +50,10 @@ type GraceSeconds = (pod: Pod) => number;
 
 const noGrace: GraceSeconds = () => 0;
 
-/** Returns a function that returns the grace period, in seconds, of a Pod that is evicted for the threshold. */
 const graceFor = (threshold: Threshold, maxPodGraceSeconds: number): GraceSeconds =>
   threshold.hard ? noGrace : ({ spec }) => Math.min(maxPodGraceSeconds, spec?.terminationGracePeriodSeconds ?? 30);
 
-/**
- * Returns the Pods that can be evicted: those that have not ended and are not critical. Omits Pods that the node is already ending
- * with the same or a shorter grace period than `grace` returns.
- */
+/** Omits Pods that the node is already ending with the same or a shorter grace period than `grace` returns. */
 const candidatesOf = ({ pods, isStatic, endsWithinSeconds }: ReliefOptions, grace: GraceSeconds): Pod[] =>
   pods().filter(
     (pod) =>
@@ -113,7 +103,7 @@ export function createRelief(options: ReliefOptions, evicted: EvictedPods): Reli
       const { due, observations } = await pressure.look();
       if (!due.includes(threshold) || evicted.mustWait(threshold)) return;
       const useOf = (pod: Pod): PodUse | undefined => uses.get(uidOf(pod));
-      // A Pod that has ended during the measurement, or that the node has started to end, may no longer be a candidate.
+      // During the measurement, a Pod may have ended, or the node may have started to end it.
       const still = new Set(candidatesOf(options, grace).map(uidOf));
       const next = rankForEviction(pods, useOf, threshold, { separateImages }).find((pod) => still.has(uidOf(pod)));
       if (next === undefined) log.warn('no Pod is left to evict', { signal: threshold.signal });
@@ -125,7 +115,7 @@ export function createRelief(options: ReliefOptions, evicted: EvictedPods): Reli
   };
 }
 
-/** Returns the ports for measurements, with an unreadable() that logs only the first unreadable file of each Pod. */
+/** Logs only the first unreadable file of each Pod. */
 function loggingOnce({ usage, pods, log }: ReliefOptions): UsagePorts {
   const loggedUids = new Set<string>();
   return {

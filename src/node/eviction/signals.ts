@@ -1,17 +1,15 @@
 /**
- * Reads the available resources of the machine as eviction signals.
- * Source: "Node-pressure Eviction", "Eviction signals" (v1.33): available memory excludes recently used file pages; disks are
- * measured by statfs; processes are compared with the kernel's limits on tasks. The imagefs signals are also measured if
- * `imageDir` is on the disk of the data folder; they are undefined if `imageDir` is absent or cannot be measured.
+ * Source: "Node-pressure Eviction", "Eviction signals" (v1.33): available memory excludes recently used file pages; disks are measured by
+ * statfs; processes are compared with the kernel's limits on tasks.
  */
 import { stat } from 'node:fs/promises';
 import { type DiskUsage, readDiskUsage, readMachineUsage, readProcessLimits } from '../usage/machine-usage.ts';
 import type { Observation, Observations } from './thresholds.ts';
 
 export interface Folders {
-  /** The folder that holds the Pods' volumes and logs. */
+  /** Holds the Pods' volumes and logs. */
   dataDir: string;
-  /** The folder that holds the images and the root file systems of containers; absent if the runtime does not report it. */
+  /** Holds the images and the root file systems of containers; absent if the runtime does not report it. */
   imageDir?: string;
 }
 
@@ -47,6 +45,6 @@ const bytesOf = ({ availableBytes, capacityBytes }: DiskUsage): Observation => (
   capacity: capacityBytes,
 });
 
-/** Returns the number of free inodes and of all inodes; undefined if the file system does not count inodes. */
+/** Some file systems do not count inodes. */
 const inodesOf = ({ inodesFree, inodes }: DiskUsage): Observation | undefined =>
   inodes === 0 ? undefined : { available: inodesFree, capacity: inodes };

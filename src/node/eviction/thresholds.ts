@@ -1,7 +1,4 @@
-/**
- * Parses the options for eviction thresholds, and computes which thresholds are met. The functions are pure.
- * Source: "Node-pressure Eviction" of the v1.33 documentation; pkg/kubelet/eviction of v1.33 (behavior).
- */
+/** The functions are pure. Source: "Node-pressure Eviction" of the v1.33 documentation; pkg/kubelet/eviction of v1.33 (behavior). */
 import { parseQuantity, quantityValue } from '../../machinery/quantity.ts';
 import { type Millis, parseDuration } from '../../machinery/time.ts';
 
@@ -33,12 +30,11 @@ export interface Observation {
   capacity: number;
 }
 
-/** The observed signals. A signal that cannot be measured on this machine is undefined. */
+/** A signal that cannot be measured on this machine is undefined. */
 export type Observations = Readonly<Partial<Record<Signal, Observation>>>;
 
 export type PressureCondition = 'MemoryPressure' | 'DiskPressure' | 'PIDPressure';
 
-/** The resource that is short when a signal's threshold is met. */
 export type StarvedResource = 'memory' | 'ephemeral-storage' | 'inodes' | 'pids';
 
 const RESOURCES: Record<Signal, StarvedResource> = {
@@ -61,15 +57,15 @@ export const isOfDisk = (threshold: Threshold): boolean => conditionOf(threshold
 
 /** The values of the --eviction-* options, in the kubelet's notation. */
 export interface EvictionTexts {
-  /** The hard thresholds, such as memory.available<100Mi,nodefs.available<10%. */
+  /** For example memory.available<100Mi,nodefs.available<10%. */
   hard: string;
   soft: string;
-  /** The grace period of each soft threshold, such as memory.available=1m30s. */
+  /** For example memory.available=1m30s. */
   softGracePeriod: string;
-  /** The minimum reclaim of the thresholds, such as nodefs.available=500Mi. */
+  /** For example nodefs.available=500Mi. */
   minimumReclaim: string;
   pressureTransitionPeriod: string;
-  /** The longest grace period of a Pod that is evicted for a soft threshold, in seconds. */
+  /** In seconds, for Pods that are evicted for a soft threshold. */
   maxPodGracePeriod: number;
 }
 
@@ -90,8 +86,8 @@ export interface EvictionConfig {
 }
 
 /**
- * Parses the values of the --eviction-* options. Omits thresholds of 0% and 100%; hard thresholds precede soft ones. Throws an Error
- * that names the invalid option.
+ * Parses the values of the --eviction-* options. Omits thresholds of 0% and 100%; hard thresholds precede soft ones. Throws an Error that
+ * names the invalid option.
  */
 export function parseEviction(texts: EvictionTexts): EvictionConfig {
   const graces = parsePairs('--eviction-soft-grace-period', texts.softGracePeriod, '=');
@@ -139,7 +135,7 @@ function parsePairs(option: string, text: string, between: '<' | '='): Map<Signa
   return pairs;
 }
 
-/** Whether the text switches the threshold off. Source: parseThresholdStatement of pkg/kubelet/eviction, v1.33. */
+/** Source: parseThresholdStatement of pkg/kubelet/eviction, v1.33. */
 const isOff = (text: string): boolean => text === '0%' || text === '100%';
 
 function parsePositive(option: string, signal: Signal, text: string): Amount {
@@ -161,8 +157,8 @@ function parseAmount(option: string, signal: Signal, text: string): Amount {
 }
 
 /**
- * Parses a non-negative Go duration, in the form that the kubelet's options accept: 90s, 1m30s, 1.5h, 500ms, 0. Returns seconds.
- * Throws an Error that names the option if the text is not such a duration.
+ * Parses a non-negative Go duration, such as 90s, 1m30s, 1.5h, 500ms or 0. Throws an Error that names the option if the text is not such a
+ * duration.
  */
 export function parseSeconds(option: string, text: string): number {
   const millis = parseDuration(text);
@@ -174,10 +170,7 @@ export function parseSeconds(option: string, text: string): number {
 export const amountOf = (amount: Amount, capacity: number): number =>
   'count' in amount ? amount.count : Math.floor(amount.part * capacity);
 
-/**
- * Whether less than the threshold's value is available, or with `withReclaim`, less than its value plus its minimum reclaim. A
- * signal without an observation meets no threshold.
- */
+/** `withReclaim`: the minimum reclaim must be available as well. A signal without an observation meets no threshold. */
 export function isMet(threshold: Threshold, observations: Observations, withReclaim: boolean): boolean {
   const seen = observations[threshold.signal];
   if (seen === undefined) return false;
@@ -186,11 +179,10 @@ export function isMet(threshold: Threshold, observations: Observations, withRecl
 }
 
 export interface PressureState {
-  /** The thresholds that were met at the last observation. */
   met: readonly Threshold[];
   /** Since when each threshold in `met` has been met without interruption. */
   since: ReadonlyMap<Threshold, Millis>;
-  /** When a threshold was last met, by the condition that the threshold sets. */
+  /** When a threshold of the condition was last met. */
   seenAt: ReadonlyMap<PressureCondition, Millis>;
 }
 
@@ -206,9 +198,8 @@ export interface Pressure {
 }
 
 /**
- * Computes the next state from the observations. A threshold that was met stays met until its minimum reclaim is available as
- * well. A condition is set as soon as one of its thresholds is met, and stays set until the transition period has passed since one
- * of them was last met.
+ * A threshold that was met stays met until its minimum reclaim is available as well. A condition stays set until the transition period has
+ * passed since one of its thresholds was last met.
  */
 export function nextPressure(
   before: PressureState,

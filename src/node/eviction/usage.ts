@@ -1,8 +1,6 @@
 /**
- * Measures the memory, disk space, inodes and processes that the Pods of the node use, for eviction.
- * Boundary: queries the runtime, counts processes and walks through folders; holds no state. A measurement walks through one
- * folder at a time, so that it puts little load on the disk. Unreadable files of one Pod do not affect the measurement of
- * other Pods.
+ * Measures the memory, disk space, inodes and processes that the Pods of the node use. A measurement walks through one folder at a time, so
+ * that it puts little load on the disk. Unreadable files of one Pod do not affect the measurement of other Pods.
  */
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -16,11 +14,9 @@ import type { ContainerUse, PodUse } from './ranking.ts';
 
 export interface UsagePorts {
   containerUsage(signal: AbortSignal): Promise<ContainerUsage[]>;
-  /** Returns the path of the Pod's volume. */
   volumePath(pod: Pod, volume: string): string;
-  /** Returns the path of the folder with the Pod's logs. */
   logPath(pod: Pod): string;
-  /** Returns the path of the folder with the Pod's /etc/hosts and termination messages. */
+  /** The folder contains the Pod's /etc/hosts and termination messages. */
   podPath(pod: Pod): string;
   /** Called when a measured file or folder of the Pod exists but cannot be read. */
   unreadable(pod: Pod, error: Error): void;
@@ -63,10 +59,6 @@ interface OnDisk extends PodUse {
   volumes: Map<string, DiskUse>;
 }
 
-/**
- * Adds to `use` the disk usage of emptyDirs, of /etc/hosts, and of logs and termination messages, including those of ended
- * containers.
- */
 async function measureFolders(pod: Pod, use: OnDisk, ports: UsagePorts, signal: AbortSignal): Promise<void> {
   const measured = (path: string): Promise<DiskUse> =>
     folderUsage(path, signal, (error) => ports.unreadable(pod, error));

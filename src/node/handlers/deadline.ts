@@ -2,8 +2,7 @@ import type { Timers } from '../../platform/platform.ts';
 import { DeadlineExceeded } from './failure.ts';
 
 /**
- * Runs `work` with a signal that aborts with DeadlineExceeded after `millis`, or with the reason of `signal` when `signal` aborts. `work`
- * must end when its signal aborts, because this function waits for it.
+ * The signal of `work` aborts with DeadlineExceeded after `millis`, or with the reason of `signal`. `work` must end when its signal aborts.
  */
 export async function withDeadline<T>(
   timers: Timers,

@@ -1,7 +1,3 @@
-/**
- * Runs the commands of exec probes in a container, expands the references in these commands, and formats the output of the commands
- * of probes and hooks.
- */
 import type { EnvVar } from '../../api/generated/types.ts';
 import { type ContainerRuntime, type ExecResult, ExecTimeoutError } from '../../runtime/runtime.ts';
 import { expandAll } from '../container/expand.ts';
@@ -9,12 +5,12 @@ import { HandlerFailure } from './failure.ts';
 
 export type ExecPort = Pick<ContainerRuntime, 'execSync'>;
 
-/** The maximum number of characters of a command's output that are reported. Source: pkg/probe/exec of v1.33. */
+/** In characters. Source: pkg/probe/exec of v1.33. */
 export const MAX_OUTPUT = 10 * 1024;
 
 /**
- * Runs the command of a probe. Resolves if the command exits with 0. Rejects with a HandlerFailure if the command exits with another code
- * (the message is the start of its output) or times out. Other errors of the runtime are rethrown unchanged.
+ * Rejects with a HandlerFailure if the command exits with another code than 0 (the message is the start of its output) or times out. Other
+ * errors of the runtime are rethrown unchanged.
  */
 export async function execProbe(
   runtime: ExecPort,
@@ -33,17 +29,14 @@ export async function execProbe(
 export const combined = ({ stdout, stderr }: ExecResult): string => stdout + stderr;
 
 /**
- * The maximum number of characters of a probe's command, before and after its references are expanded. The command is expanded for
- * each run of the probe, so the limit of expandAll(), 6 MiB per command, would allow many probes to occupy too much memory.
+ * In characters. Each run of a probe expands the command, so the limit of expandAll(), 6 MiB per command, would allow many probes to occupy
+ * too much memory.
  */
 const MAX_COMMAND_LENGTH = 256 * 1024;
 
 const known = new WeakMap<readonly EnvVar[], ReadonlyMap<string, string>>();
 
-/**
- * Returns the values of the variables by name. The result is cached for each `env` array, because a container may have 100,000 variables
- * and a probe every second.
- */
+/** Cached, since a container may have 100,000 variables and a probe every second. */
 function valuesOf(env: readonly EnvVar[]): ReadonlyMap<string, string> {
   const values = known.get(env) ?? new Map(env.map(({ name, value }) => [name, value ?? '']));
   known.set(env, values);
@@ -51,8 +44,8 @@ function valuesOf(env: readonly EnvVar[]): ReadonlyMap<string, string> {
 }
 
 /**
- * Expands the references in a probe's command with the values that the container's spec contains; a variable with valueFrom expands
- * to the empty string. Throws if the command exceeds MAX_COMMAND_LENGTH. Source: ExpandContainerCommandOnlyStatic of v1.33.
+ * A variable with valueFrom expands to the empty string. Throws if the command exceeds MAX_COMMAND_LENGTH. Source:
+ * ExpandContainerCommandOnlyStatic of v1.33.
  */
 export function expandCommand(command: readonly string[], env: readonly EnvVar[]): string[] {
   const values = valuesOf(env);

@@ -1,6 +1,6 @@
 /**
- * Defines the failures of containers and of connections to them, with the messages of Go's net and net/http, which the kubelet shows.
- * A probe attributes only these failures to the container; any other error of a probe is a problem of the node.
+ * The messages are those of Go's net and net/http, which the kubelet shows. A probe attributes only these failures to the container; any
+ * other error of a probe is a problem of the node.
  */
 import { isIPv6 } from 'node:net';
 
@@ -9,7 +9,7 @@ export class HandlerFailure extends Error {
   override readonly name = 'HandlerFailure';
 }
 
-/** The reason with which a handler's signal aborts when its timeout has expired. */
+/** A handler's signal aborts with this reason when its timeout has expired. */
 export class DeadlineExceeded extends Error {
   override readonly name = 'DeadlineExceeded';
   constructor() {
@@ -17,10 +17,10 @@ export class DeadlineExceeded extends Error {
   }
 }
 
-/** An error of a Node.js socket. `errors` contains one error per address if the host name resolves to several addresses. */
+/** `errors`: one error per address if the host name resolves to several addresses. */
 export type SocketError = NodeJS.ErrnoException & { errors?: readonly NodeJS.ErrnoException[] };
 
-/** The two ends of a connection, as `address:port`. */
+/** As `address:port`. */
 export interface Ends {
   local: string;
   remote: string;
@@ -29,7 +29,7 @@ export interface Ends {
 export const joinHostPort = (host: string, port: number): string =>
   isIPv6(host) ? `[${host}]:${port}` : `${host}:${port}`;
 
-/** Go's texts for the errors that the network or the peer can cause, by error code. */
+/** Go's texts for the errors that the network or the peer can cause. */
 const REASONS: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'connection refused',
   ECONNRESET: 'connection reset by peer',
@@ -44,10 +44,7 @@ const REASONS: Readonly<Record<string, string>> = {
   EINVAL: 'invalid argument',
 };
 
-/**
- * Returns the message for a connection that could not be opened; undefined if the node caused the error, for example by a lack of
- * file descriptors.
- */
+/** Returns undefined if the node caused the error, for example by a lack of file descriptors. */
 export function dialFailure(error: SocketError, host: string, port: number): string | undefined {
   const first = error.errors?.[0] ?? error;
   if (first.code === 'ENOTFOUND') return `dial tcp: lookup ${host}: no such host`;
@@ -57,7 +54,7 @@ export function dialFailure(error: SocketError, host: string, port: number): str
   return reason === undefined ? undefined : `dial tcp ${joinHostPort(address, port)}: connect: ${reason}`;
 }
 
-/** Returns the message for an error on an open connection; undefined if neither the network nor the peer caused the error. */
+/** Returns undefined if neither the network nor the peer caused the error on the open connection. */
 export function transferFailure(error: SocketError, ends: Ends): string | undefined {
   const reason = REASONS[error.code ?? ''];
   const call = error.syscall;

@@ -1,7 +1,4 @@
-/**
- * Calls the gRPC health service of a container, without TLS, on a separate connection for each call.
- * Source: pkg/probe/grpc of v1.33 (behavior and texts).
- */
+/** Source: pkg/probe/grpc of v1.33 (behavior and texts). */
 import { fileURLToPath } from 'node:url';
 import { Client, connectivityState, credentials, Metadata, type ServiceError, status } from '@grpc/grpc-js';
 import { loadSync, type MethodDefinition, type ServiceDefinition } from '@grpc/proto-loader';
@@ -11,7 +8,7 @@ import { DeadlineExceeded, HandlerFailure, joinHostPort } from './failure.ts';
 export interface GrpcTarget {
   host: string;
   port: number;
-  /** The name of the service whose health is requested; empty: the server as a whole. */
+  /** Empty: the server as a whole. */
   service: string;
   userAgent: string;
   /** Used only in messages, because the signal ends the call. */
@@ -30,9 +27,8 @@ function checkMethod(): Check {
 }
 
 /**
- * Requests the health of the service. Resolves if its status is SERVING. Rejects with a HandlerFailure if the service has another
- * status, the call fails, or the server does not answer in time, and with the signal's reason on an abort other than
- * DeadlineExceeded.
+ * Resolves if the status of the service is SERVING. Rejects with a HandlerFailure if the service has another status, the call fails, or the
+ * server does not answer in time, and with the signal's reason on an abort other than DeadlineExceeded.
  */
 export function checkHealth(target: GrpcTarget, signal: AbortSignal): Promise<void> {
   signal.throwIfAborted();

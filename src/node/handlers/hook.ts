@@ -1,10 +1,8 @@
 /**
- * Runs one lifecycle hook once.
- *
- * Boundary: src/lifecycle decides when a hook runs, what its failure means and how long it may take. A hook has no timeout: the
- * signal ends it.
- * Source: pkg/kubelet/lifecycle of v1.33. The message of a failure may contain the hook's output, so it may appear in the
- * container's status but not in Events.
+ * Boundary: src/lifecycle decides when a hook runs, what its failure means and how long it may take. A hook has no timeout: the signal ends
+ * it.
+ * Source: pkg/kubelet/lifecycle of v1.33. The message of a failure may contain the hook's output, so it may appear in the container's
+ * status but not in Events.
  */
 import type { LifecycleHandler } from '../../api/generated/types.ts';
 import { pause } from '../../platform/pause.ts';
@@ -15,22 +13,22 @@ import { type HttpRequest, httpGet, PlainHttpFailure } from './http.ts';
 import type { HandlerPorts } from './probe.ts';
 import { type HandlerTarget, httpRequest } from './target.ts';
 
-/** A hook failed. The message has upstream's wording. */
+/** The message has upstream's wording. */
 export class HookError extends Error {
   override readonly name = 'HookError';
 }
 
 export interface HookOutcome {
   /**
-   * The message of the Event LifecycleHTTPFallback, if the server at an https address spoke plain HTTP and the request was retried
-   * over HTTP.
+   * The message of the Event LifecycleHTTPFallback, if the server at an https address spoke plain HTTP and the request was retried over
+   * HTTP.
    */
   httpFallback?: string;
 }
 
 /**
- * Runs the hook. Rejects with a HookError if the hook fails, with the signal's reason on abort, and with an OutcomeUnknownError if
- * the runtime does not answer, in which case the hook has no result.
+ * Rejects with a HookError if the hook fails, with the signal's reason on abort, and with an OutcomeUnknownError if the runtime does not
+ * answer.
  */
 export async function runHook(
   target: HandlerTarget,
@@ -90,8 +88,8 @@ async function runCommand(
 }
 
 /**
- * Sends the request. If the server does not speak TLS, retries over plain HTTP, without the Authorization header, which would not be
- * encrypted. Any response counts as success, whatever its status.
+ * If the server does not speak TLS, retries over plain HTTP, without the Authorization header, which would not be encrypted. Any response
+ * counts as success, whatever its status.
  */
 async function get(request: HttpRequest, signal: AbortSignal): Promise<HookOutcome> {
   try {

@@ -1,9 +1,9 @@
-/** Builds the addresses of HTTP requests and redirects, formatted as Go's net/url does. */
+/** Addresses are formatted as Go's net/url does. */
 import { HandlerFailure, joinHostPort } from './failure.ts';
 
 export interface Address {
   scheme: 'http' | 'https';
-  /** The host name or IP address, without brackets. */
+  /** A host name, or an IP address without brackets. */
   hostname: string;
   port: number;
   /** The value of the Host header, unless the probe or hook specifies one. */
@@ -21,10 +21,7 @@ export function addressOf(where: { scheme: 'http' | 'https'; host: string; port:
   return { scheme, hostname: where.host, port, host, target, url: `${scheme}://${host}${target}` };
 }
 
-/**
- * Returns the path and the query of the request. A path that Go cannot parse is escaped as a whole, including its `?` and `#`, as
- * upstream does.
- */
+/** A path that Go cannot parse is escaped as a whole, including its `?` and `#`, as upstream does. */
 function requestTarget(path: string): string {
   const broken = /%(?![0-9a-f]{2})|[\x00-\x1f\x7f]/i.test(path);
   const escaped = broken
@@ -40,9 +37,9 @@ function requestTarget(path: string): string {
 const REDIRECTS = new Set([301, 302, 303, 307, 308]);
 
 /**
- * Returns the target of a redirect on the same host, and whether its Location is relative; undefined if the response is not a
- * redirect, has an empty Location, or redirects to another host. Throws a HandlerFailure if the Location cannot be parsed, or if it is
- * on the same host and has a scheme other than http and https.
+ * Returns the target of a redirect on the same host; undefined if the response is not a redirect, has an empty Location, or redirects to
+ * another host. Throws a HandlerFailure if the Location cannot be parsed, or if it is on the same host and has a scheme other than http and
+ * https.
  */
 export function redirected(
   from: Address,

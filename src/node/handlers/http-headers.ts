@@ -1,12 +1,9 @@
-/** Builds the headers of a probe's or hook's request. Source: NewRequestForHTTPGetAction of v1.33. */
+/** Source: NewRequestForHTTPGetAction of v1.33. */
 
-/** Headers that Go's client sets itself. They are ignored in the headers of a probe or hook. */
+/** Go's client sets these headers itself. They are ignored in the headers of a probe or hook. */
 const OWN = new Set(['content-length', 'transfer-encoding', 'trailer']);
 
-/**
- * Returns alternating names and values of headers, starting with Host. User-Agent and Accept come from the given headers or have
- * defaults; an empty value suppresses the header.
- */
+/** Returns alternating names and values, starting with Host. User-Agent and Accept have defaults; an empty value suppresses the header. */
 export function requestHeaders(
   request: { headers: readonly { name: string; value: string }[]; userAgent: string },
   host: string,
@@ -29,5 +26,5 @@ export function requestHeaders(
   return result;
 }
 
-/** Returns the value in a form that Node.js, which encodes headers as Latin-1, sends as UTF-8. Go sends UTF-8, too. */
+/** Node.js encodes headers as Latin-1. This function makes it send UTF-8, as Go does. */
 const onTheWire = (value: string): string => Buffer.from(value, 'utf8').toString('latin1');

@@ -41,7 +41,6 @@ const request = (port: number, extra: Partial<HttpRequest> = {}): HttpRequest =>
   ...extra,
 });
 
-/** Sends a request, and resolves to the request as the server received it. */
 async function seen(extra: Partial<HttpRequest>): Promise<IncomingMessage> {
   const { promise, resolve } = Promise.withResolvers<IncomingMessage>();
   const port = await serve((incoming, response) => {
@@ -266,7 +265,7 @@ describe('failures', () => {
       response.once('close', () => resolve());
       response.write('a');
     });
-    // Node.js publishes this event when it has read the headers of a response, before it calls the listeners of the request.
+    // Node.js publishes this event before it calls the listeners of the request.
     const late = (): void => queueMicrotask(() => end.abort(new DeadlineExceeded()));
     subscribe('http.client.response.finish', late);
     closers.push(async () => void unsubscribe('http.client.response.finish', late));

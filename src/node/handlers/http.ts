@@ -24,7 +24,6 @@ export interface HttpRequest {
   scheme: 'http' | 'https';
   host: string;
   port: number;
-  /** The path and the query, if any. */
   path: string;
   headers: readonly { name: string; value: string }[];
   /** Used if `headers` contains no User-Agent. */
@@ -33,7 +32,6 @@ export interface HttpRequest {
 
 export interface HttpAnswer {
   status: number;
-  /** The first 10 KiB of the body. */
   body: string;
 }
 
@@ -42,13 +40,13 @@ export class PlainHttpFailure extends HandlerFailure {}
 
 const MAX_BODY_BYTES = 10 * 1024;
 const MAX_REDIRECTS = 10;
-/** The maximum size of a response's headers. The default of Node.js, 16 KiB, is far below the 10 MiB that Go's client accepts. */
+/** The default of Node.js, 16 KiB, is far below the 10 MiB that Go's client accepts. */
 const MAX_HEADER_BYTES = 1024 * 1024;
 
 /**
- * Sends the request and follows redirects. Resolves with the last response, whatever its status, including a redirect to another
- * host or the eleventh redirect. Rejects with a HandlerFailure if there is no valid response, the request or a redirect is invalid, or
- * the signal aborts with DeadlineExceeded; with the signal's reason on another abort; and with other errors if the node caused them.
+ * Sends the request and follows redirects. Resolves to the last response, whatever its status, including a redirect to another host or the
+ * eleventh redirect. Rejects with a HandlerFailure if there is no valid response, the request or a redirect is invalid, or the signal
+ * aborts with DeadlineExceeded; with the signal's reason on another abort; and with other errors if the node caused them.
  */
 export async function httpGet(request: HttpRequest, signal: AbortSignal): Promise<HttpAnswer> {
   let address = addressOf(request);
@@ -99,7 +97,7 @@ function getOnce(address: Address, headers: string[], signal: AbortSignal): Prom
 
 interface OpenConnection {
   socket: Socket;
-  /** Returns the two ends of the connection; undefined until the connection is open. */
+  /** Undefined until the connection is open. */
   ends(): Ends | undefined;
 }
 
@@ -116,9 +114,9 @@ function open({ scheme, hostname, port }: Address): OpenConnection {
 }
 
 function openTls(host: string, port: number): Socket {
-  // The certificate is not verified, so no CA certificates are loaded, and its key may have any size. DHE cipher suites are excluded, as
-  // in Go: the server in the container chooses the size of the Diffie-Hellman parameters, and a computation with 10,000 bits would block
-  // the event loop for a second.
+  // The certificate is not verified, so no CA certificates are loaded, and its key may have any size. DHE cipher suites are excluded, as in
+  // Go: the server in the container chooses the size of the Diffie-Hellman parameters, and a computation with 10,000 bits would block the
+  // event loop for a second.
   anyCertificate ??= createSecureContext({ ca: [], ciphers: 'DEFAULT:!DHE:@SECLEVEL=0' });
   const servername = isIP(host) === 0 ? host : '';
   return connectTls({ host, port, servername, secureContext: anyCertificate, rejectUnauthorized: false });
@@ -143,7 +141,7 @@ function begin(address: Address, headers: string[], socket: Socket): ClientReque
   }
 }
 
-/** Returns Go's message for an invalid header. The name of the header is in brackets in the message of Node.js. */
+/** Returns Go's message. The name of the header is in brackets in the message of Node.js. */
 function headerFault({ code, message }: NodeJS.ErrnoException): string {
   const name = JSON.stringify(/\["(.*)"\]/s.exec(message)?.[1] ?? '');
   if (code === 'ERR_INVALID_CHAR') return `invalid header field value for ${name}`;
@@ -173,10 +171,7 @@ const lateFailure = ({ url }: Address, answering: boolean): HandlerFailure =>
 /** OpenSSL's reasons for a response that is not a TLS record. */
 const NO_TLS = new Set(['wrong version number', 'packet length too long']);
 
-/**
- * Returns OpenSSL's reason for a TLS error; undefined for other errors. The code of a TLS error is EPROTO if a write was pending, otherwise
- * it begins with ERR_SSL_.
- */
+/** The code of a TLS error is EPROTO if a write was pending, otherwise it begins with ERR_SSL_. */
 const tlsReason = ({ code = '', message }: NodeJS.ErrnoException): string | undefined =>
   code === 'EPROTO' || code.startsWith('ERR_SSL_') ? /SSL routines:[^:]*:([^:]*)/.exec(message)?.[1] : undefined;
 

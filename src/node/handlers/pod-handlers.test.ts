@@ -22,13 +22,10 @@ const log: Log = {
 };
 const unreachable = new OutcomeUnknownError('rpc error: code = Unavailable desc = Connection dropped');
 const exec = { exec: { command: ['check'] } };
-/** The probe connects to a port on which nothing listens. */
+/** Nothing listens on the port. */
 const tcp = { tcpSocket: { port: 1 } };
 
-/**
- * Returns functions that run the liveness probe and the preStop hook of a container. `execSync` and `observe`: the answers of the runtime;
- * `observe` resolves with the container's state, or with undefined if the container was removed.
- */
+/** `observe` resolves to the container's state, or to undefined if the container was removed. */
 function handlers(
   container: Partial<Container>,
   execSync: () => Promise<{ exitCode: number }>,

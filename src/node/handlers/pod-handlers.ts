@@ -1,6 +1,6 @@
 /**
- * Runs the probes and hooks of Pods for the workers: finds the container and runs its handler. A run rejects with an
- * OutcomeUnknownError if it has no result, because the runtime did not answer or the container ended during its probe.
+ * A probe or hook rejects with an OutcomeUnknownError if it has no result, because the runtime did not answer or the container ended during
+ * its probe.
  */
 import type { Container, Pod } from '../../api/generated/types.ts';
 import type { EventRecorder } from '../../client/events.ts';
@@ -17,9 +17,8 @@ import type { HandlerTarget } from './target.ts';
 export interface PodHandlerOptions extends Platform {
   runtime: ContainerRuntime;
   events: EventRecorder;
-  /** Limits how many commands start at the same time. */
   startGate: StartGate;
-  /** Returns the primary IP address of the Pod; undefined if the Pod has none. */
+  /** Undefined if the Pod has no address. */
   podIp(pod: Pod): string | undefined;
 }
 

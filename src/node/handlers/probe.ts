@@ -1,11 +1,8 @@
 /**
- * Runs one probe once and returns its result.
- *
  * Boundary: src/lifecycle decides when a probe is due, how often it must fail, and what a failure causes.
  * Invariants:
- *  1. runProbe() rejects only on abort or, with an OutcomeUnknownError, if the runtime does not answer.
- *  2. If the container responds wrongly or late, the result is Failure; after an error of the node or the runtime, it is Unknown.
- *  3. A probe leaves no connection and no timer open.
+ * - runProbe() rejects only on abort or, with an OutcomeUnknownError, if the runtime does not answer.
+ * - If the container responds wrongly or late, the result is Failure; after an error of the node or the runtime, it is Unknown.
  * Source: pkg/kubelet/prober of v1.33.
  */
 import type { Probe } from '../../api/generated/types.ts';
@@ -29,7 +26,7 @@ export interface HandlerPorts {
   timers: Timers;
 }
 
-/** The maximum number of attempts if the node or the runtime causes errors. Source: maxProbeRetries of v1.33. */
+/** Errors of the node or the runtime cause further attempts. Source: maxProbeRetries of v1.33. */
 const ATTEMPTS = 3;
 
 export async function runProbe(
@@ -51,10 +48,7 @@ export async function runProbe(
   }
 }
 
-/**
- * Runs the probe. Resolves to undefined on success, or to an outcome with a warning if the probe succeeded with a warning. Rejects if the
- * probe fails.
- */
+/** Resolves to undefined on success, or to an outcome with a warning. Rejects if the probe fails. */
 async function attemptProbe(
   target: HandlerTarget,
   probe: Probe,
@@ -87,8 +81,8 @@ async function attemptProbe(
 }
 
 function judge({ status, body }: { status: number; body: string }): ProbeOutcome | undefined {
-  // The message of a failure omits the body, which may contain data that not every reader of Events may see. The warning below
-  // contains the body, as upstream's does.
+  // The message of a failure omits the body, which may contain data that not every reader of Events may see. The warning below contains the
+  // body, as upstream's does.
   if (status < 200 || status >= 400) throw new HandlerFailure(`HTTP probe failed with statuscode: ${status}`);
   if (status < 300) return undefined;
   return { result: 'Warning', message: `Probe terminated redirects, Response body: ${body}` };

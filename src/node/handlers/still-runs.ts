@@ -1,8 +1,3 @@
-/**
- * Determines whether the container of a failed probe still runs. The probes of a container that is exiting also fail, shortly before the
- * runtime reports the exit. Such a failure does not mean that the container is unhealthy.
- */
-
 import { uidOf } from '../../machinery/meta.ts';
 import { pause } from '../../platform/pause.ts';
 import type { Timers } from '../../platform/platform.ts';
@@ -10,11 +5,14 @@ import type { ContainerRuntime } from '../../runtime/runtime.ts';
 import { withDeadline } from './deadline.ts';
 import type { HandlerTarget } from './target.ts';
 
-/** The time within which a runtime normally reports the exit of a process. */
+/** A runtime normally reports the exit of a process within this time. */
 const EXIT_REPORTED_WITHIN_MILLIS = 50;
 const ANSWERED_WITHIN_MILLIS = 2000;
 
-/** Resolves to whether the container runs; undefined if the runtime fails or does not answer in 2 s. Rejects when `signal` aborts. */
+/**
+ * Whether the container of a failed probe still runs; undefined if the runtime fails or does not answer in 2 s. The probes of a container
+ * that is exiting also fail, shortly before the runtime reports the exit. Rejects when `signal` aborts.
+ */
 export async function stillRuns(
   { pod, containerId }: Pick<HandlerTarget, 'pod' | 'containerId'>,
   { runtime, timers }: { runtime: Pick<ContainerRuntime, 'observe'>; timers: Timers },

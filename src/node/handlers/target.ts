@@ -1,4 +1,3 @@
-/** Describes the container that a probe or hook is for, and determines the host, the port and the HTTP request of the handler. */
 import type { Container, HTTPGetAction, Pod } from '../../api/generated/types.ts';
 import type { HttpRequest } from './http.ts';
 
@@ -11,8 +10,8 @@ export interface HandlerTarget {
 }
 
 /**
- * Returns the port with the given number, or with the given name among the container's ports. Throws if the container has no port
- * of that name, or the number is out of range. Source: pkg/probe ResolveContainerPort of v1.33.
+ * `port`: a number, or the name of a port of the container. Throws if the container has no port of that name, or the number is out of
+ * range. Source: pkg/probe ResolveContainerPort of v1.33.
  */
 export function resolvePort(port: number | string, { ports }: Container): number {
   const named = typeof port === 'number' ? undefined : ports?.find(({ name }) => name === port)?.containerPort;
@@ -24,14 +23,14 @@ export function resolvePort(port: number | string, { ports }: Container): number
   return number;
 }
 
-/** Returns the host of the handler or, if it has none, the Pod's address. Throws if there is neither. */
+/** Throws if there is neither a host nor an address of the Pod. */
 export function resolveHost(host: string | undefined, { podIp }: HandlerTarget): string {
   const resolved = host || podIp;
   if (resolved === '') throw new Error('the Pod has no address yet');
   return resolved;
 }
 
-/** Returns the request for an httpGet handler. `purpose` becomes part of the User-Agent. */
+/** `purpose` becomes part of the User-Agent. */
 export function httpRequest(target: HandlerTarget, action: HTTPGetAction, purpose: 'probe' | 'lifecycle'): HttpRequest {
   return {
     scheme: action.scheme?.toLowerCase() === 'https' ? 'https' : 'http',

@@ -1,11 +1,9 @@
-/** Checks whether a TCP port is open. */
 import { connect } from 'node:net';
 import { DeadlineExceeded, dialFailure, HandlerFailure, joinHostPort } from './failure.ts';
 
 /**
- * Resolves once a connection has been opened, and closes it immediately. Rejects with a HandlerFailure if the connection cannot be
- * opened or the signal aborts with DeadlineExceeded, with the signal's reason on another abort, and with other errors if the node caused
- * them.
+ * Closes the connection immediately. Rejects with a HandlerFailure if the connection cannot be opened or the signal aborts with
+ * DeadlineExceeded, with the signal's reason on another abort, and with other errors if the node caused them.
  */
 export function tcpConnect(host: string, port: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {

@@ -1,6 +1,5 @@
 /**
- * Selects the registry credentials for an image from a Pod's pull secrets. The functions are pure. Errors contain no part of a
- * credential, because errors appear in logs and Events.
+ * The functions are pure. Errors contain no part of a credential, because errors appear in logs and Events.
  * Source: pkg/credentialprovider of v1.33 (formats, matching, order); "Images", "Specifying imagePullSecrets on a Pod".
  */
 import type { Secret } from '../../api/generated/types.ts';
@@ -14,19 +13,15 @@ interface ConfigEntry {
 }
 type Config = Record<string, ConfigEntry>;
 
-/**
- * A credential of a pull secret. `location` is the registry, repository or pattern that the credential is for, without a scheme,
- * such as *.example.com:5000/team.
- */
+/** `location`: the registry, repository or pattern that the credential is for, without a scheme, such as *.example.com:5000/team. */
 interface Entry extends RegistryCredential {
   location: string;
 }
 
 /**
- * Returns the credentials for the repository, such as docker.io/library/busybox, in the order in which to try them: in descending
- * alphabetical order of their locations, so that example.com/team precedes example.com; for equal locations, in the order of the
- * secrets. If no location matches a repository of docker.io, returns the credentials of the default registry. Throws if a secret
- * cannot be parsed, with a message that contains none of its values.
+ * Returns the credentials for the repository, such as docker.io/library/busybox, in descending alphabetical order of their locations, so
+ * that example.com/team precedes example.com. If no location matches a repository of docker.io, returns the credentials of the default
+ * registry. Throws if a secret cannot be parsed.
  */
 export function credentialsFor(repository: string, secrets: readonly Secret[]): RegistryCredential[] {
   const entries = secrets.flatMap(entriesOf);
@@ -36,7 +31,7 @@ export function credentialsFor(repository: string, secrets: readonly Secret[]): 
   return found.map(({ username, password }) => ({ username, password }));
 }
 
-/** Whether the entry is for the default registry, docker.io, which `docker login` stores as https://index.docker.io/v1/. */
+/** `docker login` stores the credential of the default registry, docker.io, under https://index.docker.io/v1/. */
 const isDefault = ({ location }: Entry): boolean => location === 'index.docker.io';
 
 function entriesOf(secret: Secret): Entry[] {
@@ -47,10 +42,7 @@ function entriesOf(secret: Secret): Entry[] {
   });
 }
 
-/**
- * Returns the secret's credentials by registry; undefined if the secret is empty or is not of a type for registry credentials.
- * Throws if the secret's content is malformed.
- */
+/** Returns undefined if the secret is empty or is not of a type for registry credentials. Throws if the secret's content is malformed. */
 function configOf(secret: Secret): Config | undefined {
   const { type, data = {} } = secret;
   const read = (key: string): unknown => {
@@ -89,7 +81,7 @@ function identityOf({ username, password, auth }: ConfigEntry, secret: Secret): 
   return { username: pair.slice(0, colon), password: withoutZeros(pair.slice(colon + 1)) };
 }
 
-/** Strips zero bytes at both ends in linear time; a regular expression can take quadratic time for zero bytes within the text. */
+/** Takes linear time. A regular expression can take quadratic time for zero bytes within the text. */
 function withoutZeros(text: string): string {
   let [start, end] = [0, text.length];
   while (text[start] === '\0') start += 1;
@@ -98,8 +90,7 @@ function withoutZeros(text: string): string {
 }
 
 /**
- * Converts the key of a credential in a secret to a location: https://example.com/v1/team/ -> example.com/team/. Returns undefined
- * if the host is empty or contains white space.
+ * Converts https://example.com/v1/team/ to example.com/team/, for example. Returns undefined if the host is empty or contains white space.
  */
 function locationOf(key: string): string | undefined {
   const [, host = '', path = ''] = /^(?:https?:\/\/)?([^/?#]*)([^?#]*)/.exec(key) ?? [];
@@ -108,10 +99,7 @@ function locationOf(key: string): string | undefined {
   return effective === '/' ? host : `${host}${effective}`;
 }
 
-/**
- * Whether the location applies to the repository: the ports are equal, the location's path is a prefix of the repository's path,
- * and each label of the location's host, which can be a pattern, matches the corresponding label of the repository's host.
- */
+/** Each label of the location's host can be a pattern. */
 function matches(location: string, repository: string): boolean {
   const [wanted, asked] = [parts(location), parts(repository)];
   return (
@@ -129,11 +117,11 @@ function parts(url: string): { labels: string[]; port: string; path: string } {
   return { labels: host.split('.'), port, path: slash === -1 ? '' : url.slice(slash) };
 }
 
-/** A step of a pattern: '*' matches any number of characters; a function tests a single character. */
+/** '*' matches any number of characters; a function tests a single character. */
 type Step = '*' | ((character: string) => boolean);
 
 /**
- * Parses the syntax of Go's filepath.Match: *, [a-z], [^a-z], and \ before a literal character. There is no ? in a pattern, because
+ * Parses the syntax of Go's filepath.Match: *, [a-z], [^a-z], and \ before a literal character. A pattern contains no ?, because
  * locationOf() ends the location at the first one. Returns undefined if the pattern is malformed.
  */
 function stepsOf(pattern: string): Step[] | undefined {
@@ -152,7 +140,6 @@ function stepsOf(pattern: string): Step[] | undefined {
   return steps;
 }
 
-/** Parses the characters between brackets, such as a-z_. Returns a function that tests whether a character is in the set. */
 function setOf(set: string): (character: string) => boolean {
   const point = (character = ''): number => character.codePointAt(0) ?? 0;
   const ranges = Array.from(set.matchAll(/\\?(.)(?:-\\?(.))?/gsu), ([, low, high]) => [point(low), point(high ?? low)]);
@@ -163,8 +150,8 @@ function setOf(set: string): (character: string) => boolean {
 const MAX_PATTERN_CHARACTERS = 1024;
 
 /**
- * Whether the pattern matches the whole text. The author of the secret controls the pattern, so the time is limited: it is at most
- * proportional to the length of the pattern times the length of the text.
+ * The author of the secret controls the pattern, so the time is limited: it is at most proportional to the length of the pattern times the
+ * length of the text.
  */
 function fits(pattern: string, text: string): boolean {
   if (pattern.length > MAX_PATTERN_CHARACTERS) return false;

@@ -1,4 +1,4 @@
-/** Creates the errors for images that cannot be pulled. Source: pkg/kubelet/images of v1.33 (reasons and wording). */
+/** Source: pkg/kubelet/images of v1.33 (reasons and wording). */
 import { referenceError } from '../../runtime/images/references.ts';
 import { ActionError } from '../pod/action-error.ts';
 
@@ -12,20 +12,13 @@ export function checkImageName(reference: string): void {
   );
 }
 
-/**
- * The failures that have their own reason, each with two texts: the reason, with which the runtime's message begins, and the cause
- * to report.
- * Source: k8s.io/cri-api, pkg/errors.
- */
+/** The runtime's message begins with the reason. The second text is the cause to report. Source: k8s.io/cri-api, pkg/errors. */
 const MARKED_FAILURES = [
   ['RegistryUnavailable', 'the registry is unavailable'],
   ['SignatureValidationFailed', 'the signature validation failed'],
 ] as const;
 
-/**
- * Returns the error for a failed pull. `why`: the runtime's message. The error's reason is the reason in MARKED_FAILURES with which the
- * message begins after its gRPC prefix, or else ErrImagePull.
- */
+/** `why`: the runtime's message. */
 export function pullFailure(reference: string, why: string): ActionError {
   const words = why.replace(/^rpc error: code = \w+ desc = /, '');
   for (const [reason, cause] of MARKED_FAILURES) {

@@ -1,13 +1,8 @@
 /**
- * Removes unused images if the usage of the disk that holds images reaches a threshold, and images that have been unused for too
- * long.
- *
- * Boundary: reads which images the runtime's containers and the node's Pods use; changes no Pods.
  * Invariants:
- *  1. An image is kept if a container uses it, if a Pod on the node names it (even for a defer container that has not started), or
- *     if the node or the runtime itself needs it.
- *  2. Only one check runs at a time. A request during a check causes another check after it.
- *  3. There is only one timer. It fires at the next periodic check, or earlier, when an image becomes old enough to be removed.
+ * - An image is kept if a container uses it, if a Pod on the node names it (even for a defer container that has not started), or if the
+ *   node or the runtime itself needs it.
+ * - One check runs at a time. A request during a check causes another check after it.
  * Source: "Garbage Collection", "Image lifecycle" (v1.33); pkg/kubelet/images/image_gc_manager.go (order, wording).
  */
 import type { Millis } from '../../machinery/time.ts';
@@ -17,15 +12,13 @@ import { bytesToFree, type DiskSpace, earliestOf } from './garbage-policy.ts';
 import { createImageRemoval, type RemovalOptions } from './image-removal.ts';
 
 export interface GarbageOptions extends RemovalOptions {
-  /** Measures the disk that holds the images. */
   disk(signal: AbortSignal): Promise<DiskSpace>;
-  /** Records a warning Event on the Node. */
   warn(reason: string, message: string): void;
   signal: AbortSignal;
 }
 
 export interface ImageGarbage {
-  /** Requests a check of the unused images and the disk usage. Called after images may have been added, and after a Pod was removed. */
+  /** Called after images may have been added, and after a Pod was removed. */
   check(): void;
   /**
    * Removes all unused images that were first seen long enough ago (minAgeMillis). Resolves to their total size in bytes. Rejects if an
@@ -46,11 +39,11 @@ export function startImageGarbageCollection(options: GarbageOptions): ImageGarba
   let timer: Timer | undefined;
 
   /**
-   * Checks once. Resolves to the time at which to check again; undefined means at the next periodic check. If `reporting` is true and too
-   * little was freed, records an Event and rejects.
+   * Resolves to the time at which to check again; undefined: at the next periodic check. If `reporting` is true and too little was freed,
+   * records an Event and rejects.
    */
   async function look(reporting: boolean): Promise<Millis | undefined> {
-    // freeOld() lists the images even if it does not remove any: each listing records when images were first seen and last used.
+    // Even if freeOld() removes no image, its listing records when images were first seen and last used.
     const expiry = await removal.freeOld(signal);
     const wantedBytes = bytesToFree(await options.disk(signal), policy);
     if (wantedBytes === undefined) return expiry;
@@ -74,8 +67,8 @@ export function startImageGarbageCollection(options: GarbageOptions): ImageGarba
       if (signal.aborted) return;
       const { message } = error as Error;
       log.warn('image garbage collection failed', { error: message });
-      // The Event ImageGCFailed is recorded only from the second consecutive failure of a periodic check on: the first failure may
-      // only mean that the node is still starting.
+      // The first failure may only mean that the node is still starting, so the Event is recorded from the second consecutive failure of a
+      // periodic check on.
       if (reporting && failedBefore) options.warn('ImageGCFailed', message);
       if (reporting) failedBefore = true;
     }

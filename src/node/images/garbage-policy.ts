@@ -1,19 +1,16 @@
-/**
- * Contains the rules for when unused images are removed. The functions are pure. Source: "Garbage Collection" (v1.33);
- * pkg/kubelet/images/image_gc_manager.go.
- */
+/** The functions are pure. Source: "Garbage Collection" (v1.33); pkg/kubelet/images/image_gc_manager.go. */
 import type { Millis } from '../../machinery/time.ts';
 
 export interface GarbagePolicy {
-  /** The percentage of disk usage at which the removal of images starts. With 100, disk usage never starts the removal. */
+  /** The percentage of disk usage at which the removal of images starts. 100: never because of disk usage. */
   highThreshold: number;
   /** The percentage of disk usage at which the removal of images stops. */
   lowThreshold: number;
   /** An image that was first seen less than this long ago is not removed to free disk space. */
   minAgeMillis: Millis;
   /**
-   * An image that has been unused for this long is removed even if the disk has enough space. Time before the agent's start does
-   * not count. With 0, no image is removed for this reason.
+   * An image that has been unused for this long is removed even if the disk has enough space. Time before the agent's start does not count.
+   * 0: no image is removed for this reason.
    */
   maxAgeMillis: Millis;
 }
@@ -30,10 +27,7 @@ export interface DiskSpace {
   availableBytes: number;
 }
 
-/**
- * Returns how many bytes to free to reach the low threshold; undefined if the usage is below the high threshold or the high
- * threshold is 100. Throws if the capacity is 0.
- */
+/** Returns undefined if the usage is below the high threshold or the high threshold is 100. Throws if the capacity is 0. */
 export function bytesToFree(
   { capacityBytes, availableBytes }: DiskSpace,
   { highThreshold, lowThreshold }: GarbagePolicy,
@@ -45,7 +39,6 @@ export function bytesToFree(
   return Math.floor((capacityBytes * (100 - lowThreshold)) / 100) - available;
 }
 
-/** Returns the earliest of the defined times; undefined if all are undefined. */
 export function earliestOf(times: readonly (Millis | undefined)[]): Millis | undefined {
   const known = times.filter((time) => time !== undefined);
   return known.length === 0 ? undefined : Math.min(...known);

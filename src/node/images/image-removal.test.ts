@@ -12,9 +12,8 @@ const NEVER_OLD: GarbagePolicy = { ...DEFAULT_GARBAGE_POLICY, minAgeMillis: 100,
 const EXPIRING: GarbagePolicy = { ...NEVER_OLD, maxAgeMillis: 1000 };
 
 let images: ImageInfo[];
-/** The IDs or names of the images that containers use. */
 let containers: string[];
-/** The errors with which the runtime refuses to remove images, by image ID. */
+/** The messages with which the runtime refuses to remove images, by image ID. */
 let refusals: Map<string, string>;
 /** The IDs of the images that were removed, or whose removal was refused, in order. */
 let attempts: string[];
@@ -100,7 +99,6 @@ test('free() removes the image first that has been unused for the longest time, 
   await look(['late', 'early', 'tied'], 'late', 'early', 'tied');
   await look(['late'], 'new');
   await look(['late'], 'newest');
-  // The runtime lists the images in another order.
   images.sort((a, b) => (a.id < b.id ? 1 : -1));
   containers = [];
   expect(ids()).toEqual(['tied', 'newest', 'new', 'late', 'initial', 'early']);

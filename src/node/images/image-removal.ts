@@ -1,8 +1,3 @@
-/**
- * Removes unused images, and remembers when each image was first seen and last used.
- * Boundary: garbage-collection.ts decides when to remove images, and how many bytes to free.
- */
-
 import type { Pod } from '../../api/generated/types.ts';
 import type { Millis } from '../../machinery/time.ts';
 import type { Log, Timers } from '../../platform/platform.ts';
@@ -14,7 +9,6 @@ export interface RemovalOptions {
   runtime: Pick<ContainerRuntime, 'listImages' | 'removeImage'>;
   /** Resolves to the IDs or names of the images of all containers in the runtime, including containers that lifepod did not create. */
   inUse(signal: AbortSignal): Promise<readonly string[]>;
-  /** Returns the Pods on this node. */
   pods(): readonly Pod[];
   /** The references of images that are never removed, even if they are unused. */
   keep: readonly string[];
@@ -25,14 +19,13 @@ export interface RemovalOptions {
 
 export interface ImageRemoval {
   /**
-   * Lists the images, and removes images that have been unused for `policy.maxAgeMillis`. A failed removal is only logged. Resolves to the
-   * time at which the next unused image reaches that age; undefined if there is no such image or `maxAgeMillis` is 0.
+   * Removes images that have been unused for `policy.maxAgeMillis`. A failed removal is only logged. Resolves to the time at which the next
+   * unused image reaches that age; undefined if there is no such image or `maxAgeMillis` is 0.
    */
   freeOld(signal: AbortSignal): Promise<Millis | undefined>;
   /**
-   * Removes unused images until `wantedBytes` are freed or all images were tried, but skips images that are too young. Rejects at
-   * the end if an image could not be removed. `oldEnoughAt` is when the first of the skipped images becomes old enough; undefined if
-   * no image was skipped.
+   * Removes unused images until `wantedBytes` are freed, but skips images that are too young. Rejects at the end if an image could not be
+   * removed. `oldEnoughAt`: when the first of the skipped images becomes old enough; undefined if no image was skipped.
    */
   free(wantedBytes: number, signal: AbortSignal): Promise<{ freedBytes: number; oldEnoughAt: Millis | undefined }>;
 }
@@ -42,7 +35,7 @@ export function createImageRemoval(options: RemovalOptions): ImageRemoval {
   const startedAt = timers.now();
   const history = createImageHistory();
 
-  /** Lists the images, records which images exist and which are in use, and resolves to the unused images in the order of removal. */
+  /** Resolves to the unused images in the order of removal. */
   async function unused(signal: AbortSignal): Promise<ImageInfo[]> {
     const [images, containers] = await Promise.all([runtime.listImages(signal), options.inUse(signal)]);
     const named = [...containers, ...options.keep, ...options.pods().flatMap(imagesOf)];
@@ -105,24 +98,17 @@ export function createImageRemoval(options: RemovalOptions): ImageRemoval {
   };
 }
 
-/**
- * When an image was first seen and last used. `firstSeen` is 0 for images of the agent's first listing; `lastUsed` is 0 if the
- * image was never seen in use.
- */
+/** `firstSeen` is 0 for images of the agent's first listing; `lastUsed` is 0 if the image was never seen in use. */
 interface ImageTimes {
   firstSeen: Millis;
   lastUsed: Millis;
 }
 
 interface ImageHistory {
-  /** Records a listing. `images` are all existing images, `used` the images in use. The images of the first listing count as old. */
+  /** The images of the first listing count as old. */
   update(images: readonly ImageInfo[], used: ReadonlySet<ImageInfo>, now: Millis): void;
   forget(id: string): void;
   timesOf(id: string): ImageTimes;
-  /**
-   * Compares two images for sorting: the image whose last use is longer ago comes first; if these times are equal, the image that was
-   * first seen earlier comes first.
-   */
   inRemovalOrder(a: ImageInfo, b: ImageInfo): number;
 }
 

@@ -1,5 +1,3 @@
-/** Determines which images a Pod names, whether a Pod may still run, and which image a reference means. The functions are pure. */
-
 import { containersOf } from '../../api/core/v1/pod/containers.ts';
 import { isFinalPhase } from '../../api/core/v1/pod/status/final-phase.ts';
 import type { Pod } from '../../api/generated/types.ts';
@@ -7,9 +5,8 @@ import { storedName } from '../../runtime/images/references.ts';
 import type { ImageInfo } from '../../runtime/runtime.ts';
 
 /**
- * Returns the references of the images that the Pod's spec names: for containers of every kind, including those that have not
- * started, and for image volumes. A defer container with imageFrom adds nothing, because it uses the image of another container of
- * the Pod.
+ * Includes the images of containers that have not started and of image volumes. A defer container with imageFrom adds nothing, because it
+ * uses the image of another container of the Pod.
  */
 export function imagesOf(pod: Pod): string[] {
   const volumes = (pod.spec?.volumes ?? []).map(({ image }) => image?.reference);
@@ -17,13 +14,9 @@ export function imagesOf(pod: Pod): string[] {
   return named.filter((reference): reference is string => reference !== undefined && reference !== '');
 }
 
-/** Whether the Pod runs or may still run, because its phase is not final. */
 export const isUnfinished = ({ status }: Pod): boolean => !isFinalPhase(status?.phase);
 
-/**
- * Whether `reference` refers to the image. The reference is an image ID, or an image name that is either complete or short, as in
- * a spec.
- */
+/** `reference`: an image ID, or an image name that is either complete or short, as in a spec. */
 export function isMeant({ id, tags, digests }: ImageInfo, reference: string): boolean {
   const name = storedName(reference);
   return id === reference || tags.includes(name) || digests.includes(name);

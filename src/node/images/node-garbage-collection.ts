@@ -1,4 +1,3 @@
-/** Starts image garbage collection on a real node, with the runtime's containers and the disk that the runtime reports. */
 import { statfs } from 'node:fs/promises';
 import type { Node } from '../../api/generated/types.ts';
 import type { EventRecorder } from '../../client/events.ts';
@@ -9,12 +8,12 @@ export interface NodeGarbageOptions
   extends Pick<GarbageOptions, 'pods' | 'keep' | 'policy' | 'timers' | 'log' | 'signal'> {
   runtime: ContainerRuntime;
   nodeName: string;
-  /** If the runtime does not report the folder of its images, the disk of this folder is measured. */
+  /** The disk of this folder is measured if the runtime does not report the folder of its images. */
   dataDir: string;
   events: EventRecorder;
 }
 
-/** Starts the garbage collection. Returns undefined, and starts nothing, if the runtime does not store images on a disk. */
+/** Returns undefined, and starts nothing, if the runtime does not store images on a disk. */
 export function startNodeGarbageCollection(options: NodeGarbageOptions): ImageGarbage | undefined {
   const { runtime, nodeName, dataDir, events, ...rest } = options;
   const { imagesInUse, imageFolder } = runtime;

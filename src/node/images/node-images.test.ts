@@ -26,7 +26,6 @@ let folder: string;
 let stop: AbortController;
 let timers: VirtualTimers;
 let backend: RegistryBackend;
-/** The calls that the runtime and the node have received, in order. */
 let calls: string[];
 let images: ImageInfo[];
 let events: { name: string; kind: string | undefined; type: string; reason: string; message: string }[];
@@ -94,7 +93,6 @@ const start = (more: Partial<NodeImagesOptions> = {}, without: (keyof typeof run
 const settled = async (): Promise<void> => {
   for (let turn = 0; turn < 20; turn++) await new Promise(setImmediate);
 };
-/** Resolves to the entries of `calls` that were added since newCalls() was last called. */
 const newCalls = async (): Promise<string[]> => {
   await settled();
   return calls.splice(0);
@@ -125,7 +123,6 @@ test('the garbage collection checks the images after its start, after an image h
     },
   };
   const node = start({ timers: counting, imageGarbage: { policy, keep: [] } });
-  /** Waits until all checks have ended, then returns the result of newCalls(). */
   const checked = async (): Promise<string[]> => {
     await settled();
     begun += calls.filter((call) => call === 'list').length;

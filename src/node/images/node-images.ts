@@ -1,4 +1,3 @@
-/** Composes the image handling of a node: pulls with the Pods' secrets, notification of waiting Pods, and garbage collection. */
 import type { Pod } from '../../api/generated/types.ts';
 import type { Client } from '../../client/client.ts';
 import type { EventRecorder } from '../../client/events.ts';
@@ -12,12 +11,9 @@ import { createPodImagePull, type PodImagePull } from './pod-images.ts';
 import { createImagePuller, DEFAULT_MAX_PARALLEL_PULLS } from './puller.ts';
 
 export interface NodeImageSettings {
-  /** The maximum number of pulls at the same time. Absent: DEFAULT_MAX_PARALLEL_PULLS. */
+  /** Absent: DEFAULT_MAX_PARALLEL_PULLS. */
   maxParallelImagePulls?: number;
-  /**
-   * `policy` determines when unused images are removed. `keep` contains references of images that are never removed. Absent: no
-   * images are removed.
-   */
+  /** `keep`: references of images that are never removed. Absent: no images are removed. */
   imageGarbage?: { policy: GarbagePolicy; keep: readonly string[] };
 }
 
@@ -29,32 +25,27 @@ export interface NodeImagesOptions extends NodeImageSettings, Platform {
   events: EventRecorder;
   kept: Pick<KeptReferences, 'find'>;
   signal: AbortSignal;
-  /** Returns the Pods on this node. */
   pods(): readonly Pod[];
   /**
-   * Called when an image was added to the runtime or updated. `name` is the image's name, normally as storedName() returns it;
-   * undefined means that any image may have been added.
+   * Called when an image was added to the runtime or updated. `name`: normally as storedName() returns it; undefined: any image may have
+   * been added.
    */
   appeared(name: string | undefined): void;
 }
 
 export interface NodeImages {
   pull: PodImagePull;
-  /** Starts to watch the runtime's events about images. */
   follow(): void;
-  /** Registers a listener that is called when the runtime's images may have changed. */
+  /** The listener is called when the runtime's images may have changed. */
   onChange(listener: () => void): void;
   /**
-   * Starts garbage collection, if it is configured and the runtime stores images on a disk. Called after the node's Pods are known,
-   * because their images must be kept.
+   * Starts garbage collection, if it is configured and the runtime stores images on a disk. Called after the node's Pods are known, because
+   * their images must be kept.
    */
   collect(): void;
-  /** Called after a Pod was removed. Requests a check by the garbage collection, because the Pod's images may be unused now. */
+  /** Called after a Pod was removed, because the Pod's images may be unused now. */
   podGone(): void;
-  /**
-   * Removes all unused images that are old enough, to free disk space. Resolves to their total size in bytes; 0 without garbage collection.
-   * Rejects if an image could not be removed.
-   */
+  /** Resolves to the total size of the removed images in bytes; 0 without garbage collection. Rejects if an image could not be removed. */
   removeUnused(signal: AbortSignal): Promise<number>;
 }
 

@@ -1,8 +1,4 @@
-/**
- * Pulls the images of Pods, each with the pull secrets of its Pod.
- * Boundary: src/lifecycle decides whether and when to pull; garbage-collection.ts decides which images are kept.
- * Source: "Images" of the v1.33 documentation; pkg/kubelet/kubelet_pods.go (getPullSecretsForPod).
- */
+/** Source: "Images" of the v1.33 documentation; pkg/kubelet/kubelet_pods.go (getPullSecretsForPod). */
 
 import type { PullProgress } from '../../api/core/v1/pod/status/pull-progress.ts';
 import type { Pod, Secret } from '../../api/generated/types.ts';
@@ -19,14 +15,10 @@ export interface PodImageOptions {
   puller: ImagePuller;
   /** Finds copies of pull secrets that were deleted from the API but that Pods with defer containers still need. */
   kept?: Pick<KeptReferences, 'find'>;
-  /** Records a warning Event about the Pod; the only reason is FailedToRetrieveImagePullSecret. */
   warn(pod: Pod, reason: string, message: string): void;
 }
 
-/**
- * Pulls the image of a container or of an image volume with the Pod's pull secrets. Omits secrets that neither exist nor have a
- * copy. Rejects if another secret cannot be read or parsed, or if the pull fails.
- */
+/** Omits pull secrets that neither exist nor have a copy. Rejects if another secret cannot be read or parsed, or if the pull fails. */
 export type PodImagePull = (
   pod: Pod,
   reference: string,
@@ -37,10 +29,9 @@ export type PodImagePull = (
 export function createPodImagePull({ client, puller, kept, warn }: PodImageOptions): PodImagePull {
   const secrets = client.resource<Secret>(SECRETS);
 
-  /** Resolves to the Pod's pull secrets that exist or have a copy. A missing secret is only reported, because the image may be public. */
+  /** A missing secret is only reported, because the image may be public. */
   async function pullSecrets(pod: Pod): Promise<Secret[]> {
     const named = (pod.spec?.imagePullSecrets ?? []).map(({ name = '' }) => name).filter((name) => name !== '');
-    // The list may contain the same name several times.
     const names = [...new Set(named)];
     const found = await Promise.all(
       names.map((name) =>

@@ -12,7 +12,6 @@ import { createImagePuller, pullAlone } from './puller.ts';
 const never = new AbortController().signal;
 const user = (username: string): RegistryCredential => ({ username, password: 'secret' });
 
-/** Returns a runtime whose pulls wait for the answers that the test supplies. */
 function registry(more: Partial<ContainerRuntime> = {}) {
   const asked: { reference: string; user: string | undefined; signal: AbortSignal; answer: (error?: Error) => void }[] =
     [];
@@ -39,7 +38,6 @@ const setUp = (maxParallel: number, more: Partial<ContainerRuntime> = {}) => {
   };
   return { pull, reports, ...rest };
 };
-/** Resolves after the pull requests that were already made have reached the registry. */
 const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 it('a pull with an unknown outcome does not try further credentials', async () => {

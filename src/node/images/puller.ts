@@ -1,11 +1,10 @@
 /**
  * Runs the node's image pulls: a limited number at a time, in the order of the requests.
- * Boundary: decides neither whether to pull nor when to retry.
  * Invariants:
- *  1. Requests for the same image with the same credentials share a pull that has not ended. Requests with other credentials do
- *     not share it, because the registry must authorize each of them.
- *  2. A pull is aborted when the last request that waits for it is aborted.
- *  3. The puller adds no part of a credential to an error.
+ * - Requests for the same image with the same credentials share a pull that has not ended. Requests with other credentials do not share it,
+ *   because the registry must authorize each of them.
+ * - A pull is aborted when the last request that waits for it is aborted.
+ * - The puller adds no part of a credential to an error.
  */
 
 import type { PullProgress } from '../../api/core/v1/pod/status/pull-progress.ts';
@@ -16,20 +15,20 @@ import type { ContainerRuntime, ImageInfo, RegistryCredential } from '../../runt
 import { OutcomeUnknownError } from '../../runtime/runtime.ts';
 
 export const DEFAULT_MAX_PARALLEL_PULLS = 5;
-/** The interval at which the progress of pulls is polled. Polling is necessary because containerd has no event for the progress. */
+/** containerd has no event for the progress of pulls, so the progress is polled. */
 const PROGRESS_MILLIS = 1000;
 
 export interface PulledImage {
   info: ImageInfo;
-  /** The duration of the pull, without the wait for other pulls. */
+  /** Without the wait for other pulls. */
   millis: Millis;
 }
 
 export interface ImagePuller {
   /**
-   * Pulls the image with the first of the credentials that the registry accepts, or anonymously if `credentials` is empty. If all
-   * pulls fail, rejects with the runtime's messages. `onProgress` is called when the pull must wait for other pulls, and about every
-   * second once it has run for a second.
+   * Pulls with the first of the credentials that the registry accepts, or anonymously if `credentials` is empty. If all pulls fail, rejects
+   * with the runtime's messages. `onProgress` is called when the pull must wait for other pulls, and about every second once it has run for
+   * a second.
    */
   pull(
     reference: string,
@@ -43,9 +42,8 @@ type ProgressListener = (progress: PullProgress) => void;
 
 interface PullState {
   reference: string;
-  /** The latest progress since the pull was queued or started; undefined if none has been reported since. */
   progress: PullProgress | undefined;
-  /** Contains one listener for each request that waits for the pull. */
+  /** One listener for each request that waits for the pull. */
   listeners: Set<ProgressListener>;
 }
 
@@ -114,7 +112,6 @@ export function createImagePuller({ runtime, timers, maxParallel }: PullerOption
   };
 }
 
-/** Settles as `result` does, but rejects as soon as `signal` aborts. */
 async function unlessAborted<T>(result: Promise<T>, signal: AbortSignal): Promise<T> {
   const { promise: aborted, reject } = Promise.withResolvers<never>();
   const stop = (): void => reject(signal.reason);
@@ -127,15 +124,11 @@ async function unlessAborted<T>(result: Promise<T>, signal: AbortSignal): Promis
 }
 
 interface ProgressPolling {
-  /** Called when the pull starts. From then on, reports the progress of the pull until remove() is called. */
+  /** Reports the progress of the pull until remove() is called. */
   add(pull: PullState): void;
   remove(pull: PullState): void;
 }
 
-/**
- * Polls and reports the progress of the running pulls, with a pause of PROGRESS_MILLIS between two polls. Skips pulls that started
- * less than PROGRESS_MILLIS ago.
- */
 function createProgressPolling(
   runtime: Pick<PullerOptions['runtime'], 'pullProgress'>,
   timers: Timers,
@@ -185,10 +178,7 @@ export async function pullAlone(
   return { info, millis: timers.now() - began };
 }
 
-/**
- * Tries the credentials in order. Rejects with a message in the form of upstream's aggregate error: if all messages are equal, that
- * message; otherwise the distinct messages in brackets.
- */
+/** Rejects with a message in the form of upstream's aggregate error. */
 async function pullWith(
   runtime: PullerOptions['runtime'],
   reference: string,
@@ -212,8 +202,8 @@ async function pullWith(
 }
 
 /**
- * Returns a function that runs tasks, at most `most` at a time. Further tasks wait in a queue and start in order. `waits` is called when a
- * task enters the queue. If the signal of a waiting task aborts, the task leaves the queue and its promise rejects.
+ * The returned function runs tasks in order, at most `most` at a time. `waits` is called when a task enters the queue. If the signal of a
+ * waiting task aborts, the task leaves the queue and its promise rejects.
  */
 function createLimit(most: number): <T>(work: () => Promise<T>, waits: () => void, signal: AbortSignal) => Promise<T> {
   let active = 0;

@@ -8,8 +8,8 @@ const PULL =
 const PROBLEM = 'the container runtime has no sandbox image, and cannot pull it: r/p:1: no host';
 
 /**
- * Sets up the check for a runtime that does not report which sandbox image it needs, has no image, and cannot run a sandbox. `network`: the
- * problems that the runtime reports itself.
+ * The runtime does not report which sandbox image it needs, has no image, and cannot run a sandbox. `network`: the problems that the
+ * runtime reports itself.
  */
 function setUp(network: string[] = []) {
   const [timers, images] = [createVirtualTimers(), [] as ImageInfo[]];

@@ -1,15 +1,12 @@
 /**
- * Checks whether a runtime that lifepod did not start has its sandbox image. No Pod can run without the image, and the Status call
- * of CRI does not report a missing image.
+ * Checks whether a runtime that lifepod did not start has its sandbox image. No Pod can run without the image, and the Status call of CRI
+ * does not report a missing image.
  *
- * Boundary: when the node's status is read, reports a missing image as a problem of the runtime, and starts a trial (invariant 2)
- * if none is running and the last failure is at least RETRY_MILLIS ago.
  * Invariants:
- *  1. The check ends permanently after it has seen the image or a running sandbox of lifepod, or after a trial has succeeded. If
- *     the image is removed later, the node stays ready, because the runtime pulls a missing image itself.
- *  2. The runtime pulls the image itself, with its own credentials and mirrors: the check only runs a trial sandbox, which makes
- *     the runtime pull. The sandbox has lifepod's labels, so that the next engine removes it as an orphan if this engine is
- *     killed.
+ * - The check ends permanently after it has seen the image or a running sandbox of lifepod, or after a trial has succeeded. If the image is
+ *   removed later, the node stays ready, because the runtime pulls a missing image itself.
+ * - The runtime pulls the image itself, with its own credentials and mirrors, when the check runs a trial sandbox. The sandbox has
+ *   lifepod's labels, so that the next engine removes it as an orphan if this engine is killed.
  */
 import { randomUUID } from 'node:crypto';
 import type { Millis } from '../../machinery/time.ts';
@@ -21,11 +18,10 @@ export interface SandboxImageOptions {
     ContainerRuntime,
     'notReady' | 'imageStatus' | 'listImages' | 'observeAll' | 'runSandbox' | 'stopSandbox' | 'removeSandbox'
   >;
-  /** The reference of the image. Undefined if the runtime does not report the reference; such a runtime pins the image instead. */
+  /** Undefined if the runtime does not report the reference; such a runtime pins the image instead. */
   image: string | undefined;
   cgroupDriver: 'cgroupfs' | 'systemd' | undefined;
   timers: Timers;
-  /** Aborts a running trial. */
   signal: AbortSignal;
   /** Called when a trial has ended, because the reported problem may have changed or may be solved. */
   changed(): void;
@@ -71,10 +67,6 @@ export function notReadyWithoutSandboxImage(options: SandboxImageOptions): Conta
   };
 }
 
-/**
- * Runs a sandbox, then stops and removes it. Rejects if one of these steps fails, for example because the runtime cannot pull its sandbox
- * image.
- */
 async function runTrialSandbox({ runtime, cgroupDriver, signal }: SandboxImageOptions): Promise<void> {
   const id = await runtime.runSandbox(
     {
@@ -84,7 +76,7 @@ async function runTrialSandbox({ runtime, cgroupDriver, signal }: SandboxImageOp
       logDirectory: '',
       labels: {},
       annotations: {},
-      // With the host network, the trial does not depend on CNI, but only on the image and the runtime itself.
+      // With the host network, the trial does not depend on CNI.
       hostNetwork: true,
       // With the systemd cgroup driver, runc accepts only a slice as the parent.
       cgroupParent: cgroupDriver === 'systemd' ? 'system.slice' : undefined,
@@ -95,10 +87,7 @@ async function runTrialSandbox({ runtime, cgroupDriver, signal }: SandboxImageOp
   await runtime.removeSandbox(id, signal);
 }
 
-/**
- * Returns the problem to report for a failed trial. If the image cannot be pulled, the text contains the runtime's message without the
- * prefixes that the runtime's internal calls added.
- */
+/** If the image cannot be pulled, the text contains the runtime's message without the prefixes that the runtime's internal calls added. */
 export function trialFailure({ message }: Error): string {
   const [, image, why] = /failed to get sandbox image "([^"]+)": (.*)$/s.exec(message) ?? [];
   if (image === undefined || why === undefined) return `the container runtime cannot run a sandbox: ${message}`;

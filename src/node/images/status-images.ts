@@ -1,8 +1,4 @@
-/**
- * Selects the images for the Node's status: the largest first, at most MAX_IMAGES, each with at most MAX_NAMES names. The function
- * is pure.
- * Source: NodeStatus of the v1.33 API; pkg/kubelet/nodestatus and its default of nodeStatusMaxImages (order, limits).
- */
+/** Source: NodeStatus of the v1.33 API; pkg/kubelet/nodestatus and its default of nodeStatusMaxImages (order, limits). */
 import type { ContainerImage } from '../../api/generated/types.ts';
 import type { ImageInfo } from '../../runtime/runtime.ts';
 

@@ -57,7 +57,6 @@ const records: [string, string, string][] = [
 ];
 it.each(records)('the log parser returns the right output for %s', (_what, input, expected) => {
   expect(parsed({}, input)).toBe(expected);
-  // The parser reads the rest of the log as usual.
   expect(parsed({}, input + record('next'))).toBe(`${expected}next\n`);
 });
 

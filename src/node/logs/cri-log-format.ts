@@ -1,6 +1,6 @@
 /**
- * Parses the log format of CRI runtimes: `<RFC 3339 time> <stdout|stderr> <P|F> <content>`, one record per line. A long line of
- * the container is split into several records, of which all but the last are marked P. No function reads files.
+ * Parses the log format of CRI runtimes: `<RFC 3339 time> <stdout|stderr> <P|F> <content>`, one record per line. A long line of the
+ * container is split into several records, of which all but the last are marked P.
  * Source: CRI's log format (docs/proposals/…/kubelet-cri-logging); kubectl's output of v1.33.
  */
 import type { LogOptions } from '../../ports/node-connection.ts';
@@ -8,7 +8,7 @@ import type { LogOptions } from '../../ports/node-connection.ts';
 export interface LogFormat {
   timestamps: boolean;
   /**
-   * In milliseconds since the epoch. The records before the first record of this time or later are omitted. Absent: all records are
+   * In milliseconds since the epoch. Records before the first record with this time or a later one are omitted. Absent: all records are
    * included.
    */
   sinceMillis?: number;
@@ -16,8 +16,8 @@ export interface LogFormat {
 }
 
 /**
- * Returns the LogFormat for the options of a log request. `now` is the time to which sinceSeconds is relative, in milliseconds since the
- * epoch. sinceTime takes precedence over sinceSeconds; if sinceTime is not a valid time, all records are included.
+ * `now`, in milliseconds since the epoch, is the time to which sinceSeconds is relative. sinceTime takes precedence over sinceSeconds; if
+ * sinceTime is not a valid time, all records are included.
  */
 export function logFormat(options: LogOptions, now: number): LogFormat {
   const since =
@@ -36,20 +36,20 @@ export function logFormat(options: LogOptions, now: number): LogFormat {
 const SPACE = 0x20;
 const NEWLINE = 0x0a;
 /**
- * To limit the use of memory, a record is dropped if more than this many bytes were read without its end. Runtimes do not write such long
- * records: containerd splits lines at 16 KiB.
+ * A record is dropped if more than this many bytes were read without its end, to limit the use of memory. containerd splits lines at 16
+ * KiB.
  */
 const MAX_RECORD_BYTES = 1 << 20;
 
 /**
- * Returns a function that converts consecutive chunks of a log file into the output for the client, without records that the
- * client did not request, that are malformed, or that are too long. An incomplete record is kept until its rest arrives.
+ * The returned function converts consecutive chunks of a log file into the output for the client. It omits malformed records. An incomplete
+ * record is kept until its rest arrives.
  */
 export function createLogParser(format: LogFormat): (bytes: Buffer) => Buffer {
   let rest = Buffer.alloc(0);
   let dropping = false;
   let { sinceMillis } = format;
-  /** The streams whose last record was marked P, so that the next record continues a line whose timestamp has already been printed. */
+  /** The streams whose last record was marked P. The timestamp of their current line has already been printed. */
   const midLine = new Set<string>();
 
   function record(line: Buffer): Buffer[] {
@@ -100,6 +100,6 @@ export function createLogParser(format: LogFormat): (bytes: Buffer) => Buffer {
 
 const newline = Buffer.from('\n');
 
-/** Pads the fraction of the second to nine digits, as upstream prints it, however many digits the runtime wrote. */
+/** Upstream prints nine digits of the fraction, however many digits the runtime wrote. */
 const fixedTime = (time: string): string =>
   time.replace(/^(.{19})(?:\.(\d+))?/, (_, seconds: string, fraction = '') => `${seconds}.${fraction.padEnd(9, '0')}`);

@@ -1,12 +1,11 @@
 /**
- * Manages the files of one container's log: the current file, and rotated files, which are named by the time of their rotation.
- * The newest rotated file stays uncompressed for its readers; the others may be compressed; the oldest are removed.
- * Boundary: changes files, and calls `reopen`, which makes the runtime reopen the log. log-rotation.ts decides when to rotate.
+ * Manages the files of one container's log: the current file, and rotated files, which are named by the time of their rotation. The newest
+ * rotated file stays uncompressed for its readers.
  * Invariants:
- *  1. A crash at any step loses no line that the limits allow to keep, and the next rotation completes or removes the results of
- *     the interrupted step.
- *  2. After rotateLog() and boundLog(), all files of the log together have at most maxFiles * maxBytes, not counting the bytes
- *     beyond maxBytes in the current file and in the newest rotated one.
+ * - A crash at any step loses no line that the limits allow to keep, and the next rotation completes or removes the results of the
+ *   interrupted step.
+ * - After rotateLog() and boundLog(), all files of the log together have at most maxFiles * maxBytes, not counting the bytes beyond
+ *   maxBytes in the current file and in the newest rotated one.
  * Source: pkg/kubelet/logs/container_log_manager.go of v1.33 (limits, names, order of the steps).
  */
 import { createReadStream, createWriteStream } from 'node:fs';
@@ -17,27 +16,27 @@ import { createGzip } from 'node:zlib';
 
 export interface LogLimits {
   maxBytes: number;
-  /** The maximum number of files, including the file that is being written. */
+  /** Including the file that is being written. */
   maxFiles: number;
 }
 
 export interface Rotation extends LogLimits {
   path: string;
-  /** The time of the rotation, in milliseconds since the epoch. It determines the name of the rotated file. */
+  /** In milliseconds since the epoch. */
   now: number;
   /** Makes the runtime close the log, and open a new file at `path`. */
   reopen(): Promise<void>;
 }
 
-/** The result of rotateLog(). `size` is the size of the current file before the rotation; undefined if there was no file. */
+/** `size`: the size of the current file before the rotation, in bytes; undefined if there was no file. */
 export interface Turn {
   size: number | undefined;
   rotated: boolean;
 }
 
 /**
- * Rotates the log if the current file has reached maxBytes. Without a current file, only makes the runtime reopen the log. Rejects
- * if the runtime does not open a new file; the current file then stays in place.
+ * Rotates the log if the current file has reached maxBytes. Without a current file, only makes the runtime reopen the log. Rejects if the
+ * runtime does not open a new file; the current file then stays in place.
  */
 export async function rotateLog({ path, maxBytes, maxFiles, now, reopen }: Rotation): Promise<Turn> {
   const size = await sizeOf(path);
@@ -60,9 +59,8 @@ export async function rotateLog({ path, maxBytes, maxFiles, now, reopen }: Rotat
 }
 
 /**
- * Limits the size of a log whose container has ended (`ended`), or of the rotated files of a log that is still being written, by
- * removing the oldest files. A file that exceeds the limit alone, for example because it was written while no engine ran, is cut to
- * its last lines.
+ * Limits the size of a log whose container has ended (`ended`), or of the rotated files of a log that is still being written, by removing
+ * the oldest files. A file that exceeds the limit alone, for example because it was written while no engine ran, is cut to its last lines.
  */
 export async function boundLog(path: string, { maxBytes, maxFiles }: LogLimits, ended: boolean): Promise<void> {
   const current = ended ? ((await sizeOf(path)) ?? 0) : maxBytes;
@@ -74,7 +72,7 @@ export async function boundLog(path: string, { maxBytes, maxFiles }: LogLimits, 
     await keepEnd(newest.plain, all - current, newest.plain + UNFINISHED);
 }
 
-/** Resolves to the rotated files to compress: all uncompressed files except the newest rotated file. */
+/** Resolves to the rotated files to compress: all uncompressed files except the newest. */
 export async function uncompressed(path: string): Promise<string[]> {
   return (await readAside(path)).slice(0, -1).flatMap(({ plain, gzip }) => (gzip === undefined ? (plain ?? []) : []));
 }
@@ -101,7 +99,7 @@ export async function compress(file: string, signal: AbortSignal): Promise<void>
   }
 }
 
-/** Resolves to the paths of all rotated files of the log, the oldest first, including compressed files and unfinished compressed files. */
+/** The oldest file comes first. Includes compressed files and unfinished compressed files. */
 export async function rotatedFiles(path: string): Promise<string[]> {
   return (await readNames(path)).map(({ file }) => file);
 }
@@ -110,10 +108,7 @@ const GZIP = '.gz';
 const UNFINISHED = '.tmp';
 const NAME = /^(\d{8}-\d{6}(?:-\d{3})?)(\.gz|\.tmp)?$/;
 
-/**
- * A rotated file. During its compression, it exists under several names. `bytes` is the size of the files of all these names
- * together.
- */
+/** During its compression, a rotated file exists under several names. `bytes`: the size of all these files together. */
 interface Aside {
   name: string;
   plain?: string;
@@ -137,7 +132,7 @@ async function readNames(path: string): Promise<{ file: string; name: string; en
 
 const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 
-/** Resolves to the rotated files of the log, the oldest first. */
+/** The oldest file comes first. */
 async function readAside(path: string): Promise<Aside[]> {
   const found = new Map<string, Aside>();
   for (const { file, name, ending } of await readNames(path)) {
@@ -175,8 +170,8 @@ async function keepNewest(path: string, bounds: { files: number; bytes: number }
 }
 
 /**
- * Shortens a file that is larger than `maxBytes` to its last whole lines within that size. If the disk is full, keeps the first
- * bytes of the file instead. `unfinished` is the path of the temporary file.
+ * Keeps the last whole lines within `maxBytes`. If the disk is full, keeps the first bytes of the file instead. `unfinished`: the path of
+ * the temporary file.
  */
 async function keepEnd(file: string, maxBytes: number, unfinished: string): Promise<void> {
   const { size, mode } = await stat(file);
@@ -191,7 +186,7 @@ async function keepEnd(file: string, maxBytes: number, unfinished: string): Prom
   }
 }
 
-/** Resolves to the first offset at or after `from` at which a line begins; `from` if no line begins within 64 KiB. */
+/** Resolves to `from` if no line begins within 64 KiB. */
 async function nextLine(path: string, from: number): Promise<number> {
   const file = await open(path);
   try {
@@ -221,9 +216,8 @@ const timeOf = (name: string): number => {
 };
 
 /**
- * Returns the name of the next rotated file. It sorts after `newest`, the name of the newest rotated file, which is undefined if
- * there is none. The name has upstream's form. Milliseconds are added if upstream's name would not sort after `newest`, because both
- * rotations are in the same second or the clock was set back.
+ * `newest`: the name of the newest rotated file; undefined if there is none. If both files were rotated in the same second, or the clock
+ * was set back, milliseconds are added, so that the name sorts after `newest`.
  */
 function nameAfter(newest: string | undefined, now: number): string {
   if (newest === undefined) return stamp(now);

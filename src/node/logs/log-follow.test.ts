@@ -19,10 +19,7 @@ afterEach(() => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/**
- * Follows the log. `read(text)` resolves once the text read so far ends with `text`; `all()` resolves with the whole text when following
- * has ended.
- */
+/** `read(text)` resolves once the text read so far ends with `text`. */
 function follow(file: Partial<FollowedFile> = {}, begin: (cursor: Cursor) => Promise<unknown> = async () => undefined) {
   const end = Promise.withResolvers<void>();
   let text = '';

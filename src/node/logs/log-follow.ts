@@ -1,7 +1,4 @@
-/**
- * Follows a log file while it is written, across rotations. Waits for events of the kernel, and never polls.
- * Boundary: yields the bytes of files; cri-log-format.ts parses them.
- */
+/** Follows a log file while it is written, across rotations. Waits for events of the kernel, and never polls. */
 import { createReadStream, type FSWatcher, watch } from 'node:fs';
 import { type FileHandle, open, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
@@ -24,7 +21,7 @@ export interface Cursor {
   whole: boolean;
 }
 
-/** Opens the log at its beginning. Resolves to the cursor; undefined if the file does not exist. */
+/** Resolves to undefined if the file does not exist. */
 export async function openLog(path: string): Promise<Cursor | undefined> {
   try {
     return { handle: await open(path, 'r'), position: 0, whole: true };
@@ -34,10 +31,7 @@ export async function openLog(path: string): Promise<Cursor | undefined> {
   }
 }
 
-/**
- * Reads from the cursor to the end of the file, or to the offset `end`, and moves the cursor. All chunks are yielded in the same
- * buffer, so the next chunk overwrites the previous one.
- */
+/** Reads to the end of the file, or to the offset `end`. The next chunk overwrites the buffer of the previous one. */
 export async function* readFrom(
   cursor: Cursor,
   end = Number.POSITIVE_INFINITY,
@@ -54,8 +48,8 @@ export async function* readFrom(
 }
 
 /**
- * Yields the log while it is written. `begin` moves the cursor of the first file to where reading starts. Ends when the container
- * has ended and the rest of the log has been read, when `signal` aborts, or immediately if the log's folder does not exist.
+ * `begin` moves the cursor of the first file to where reading starts. Ends when the container has ended and the rest of the log has been
+ * read, when `signal` aborts, or immediately if the log's folder does not exist.
  */
 export async function* followLog(
   file: FollowedFile,
@@ -63,16 +57,12 @@ export async function* followLog(
   signal: AbortSignal,
 ): AsyncGenerator<Buffer, void, undefined> {
   const changes = watchChanges(file, signal);
-  /**
-   * `current` is the newest file that has been opened. `before` is the file from before the last rotation, to which the runtime
-   * may still write shortly after the rotation.
-   */
+  /** `before`: the file from before the last rotation, to which the runtime may still write shortly after the rotation. */
   let current: Opened | undefined;
   let before: Opened | undefined;
   try {
     while (!signal.aborted) {
-      // Check whether the container has ended before the file is read. If the container ends later, another round of the loop reads the
-      // rest.
+      // If the container ends after this check, another round of the loop reads the rest.
       const last = changes.ended();
       changes.clear();
       if (current === undefined) {
@@ -90,8 +80,8 @@ export async function* followLog(
           before = undefined;
         }
       }
-      // The runtime completes a record in the file in which the record begins: wait for the rest of an incomplete record in the
-      // previous file.
+      // The runtime completes a record in the file in which the record begins: wait for the rest of an incomplete record in the previous
+      // file.
       if (current !== undefined && isWritten && (before?.whole !== false || last)) {
         yield* readFrom(current);
         const next = await rotatedTo(current, file.path);
@@ -125,7 +115,6 @@ const hasContent = async (cursor: Cursor | undefined): Promise<boolean> =>
  */
 const QUIET_MILLIS = 200;
 
-/** Resolves to the milliseconds until the file may be complete; 0 if it counts as complete (see QUIET_MILLIS). */
 async function untilQuiet({ handle }: Cursor): Promise<number> {
   const { mtimeMs } = await handle.stat();
   // The clock may have been set back.
@@ -153,7 +142,7 @@ async function asideOf(path: string): Promise<string[]> {
   return [...new Set(files.filter((file) => !file.endsWith('.tmp')).map((file) => file.replace(/\.gz$/, '')))];
 }
 
-/** Opens the file that is now at `path`; resolves to undefined if there is no file or if it is still the file of the cursor. */
+/** Resolves to undefined if there is no new file at `path`. */
 async function rotatedTo(cursor: Cursor, path: string): Promise<Opened | undefined> {
   const [now, open] = await Promise.all([stat(path).catch(() => undefined), cursor.handle.stat()]);
   if (now === undefined || (now.ino === open.ino && now.dev === open.dev)) return undefined;
@@ -173,19 +162,18 @@ async function* readAside(path: string): AsyncGenerator<Buffer, void, undefined>
   try {
     for await (const chunk of createReadStream(`${path}.gz`).pipe(createGunzip())) yield chunk as Buffer;
   } catch (error) {
-    // The file has been removed because it was one of the oldest: its content is lost.
+    // The file was one of the oldest and has been removed.
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
   }
 }
 
 interface Changes {
-  /** Whether the container has ended or the folder of the log did not exist at the start, so that the log is complete. */
+  /** Whether the log is complete: the container has ended, or the folder of the log did not exist at the start. */
   ended(): boolean;
-  /** Forgets the changes so far. */
   clear(): void;
   /**
-   * Resolves when the log has changed or ended since clear(), or when the signal has aborted; if `millis` is greater than 0, after
-   * `millis` milliseconds at the latest.
+   * Resolves when the log has changed or ended since clear(), or when the signal has aborted; if `millis` is greater than 0, after `millis`
+   * milliseconds at the latest.
    */
   next(millis: number): Promise<void>;
   close(): void;
@@ -206,7 +194,7 @@ function watchChanges(file: FollowedFile, signal: AbortSignal): Changes {
     watcher.on('error', changed);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
-    // The folder does not exist any more, so nothing more will be written.
+    // Nothing more will be written.
     ended = true;
   }
   const over = (): void => {

@@ -35,7 +35,6 @@ afterEach(() => {
   rmSync(folder, { recursive: true });
 });
 
-/** Starts a log rotation with virtual timers, which the test advances. */
 function rotation(
   reopen: RotationOptions['reopen'] = async () => writeFileSync(path, ''),
   logEnded: RotationOptions['logEnded'] = async () => undefined,
@@ -68,7 +67,6 @@ function rotation(
   return {
     warnings,
     logs: (...logs: WrittenLog[]): void => listener?.('uid', logs),
-    /** Resolves when the timer of the next check is set, with the milliseconds until that check. */
     async wait(): Promise<number> {
       while (waits.length === 0) {
         await heard.promise;
@@ -86,7 +84,6 @@ const looked = async (): Promise<void> => {
 };
 const running = (): WrittenLog => ({ containerId: 'a', path, ended: false });
 const files = (): string[] => readdirSync(folder).sort();
-/** Resolves when the condition is true. Checks it now and after each change in the folder. */
 const until = (done: () => boolean): Promise<void> =>
   new Promise((resolve) => {
     const look = (): void => {

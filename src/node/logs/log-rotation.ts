@@ -1,9 +1,7 @@
 /**
- * Keeps the logs of containers from filling the disk: while the engine runs, a container's log has at most maxFiles * maxBytes,
- * plus the amount that the container writes between two checks. Unless a check or the watch of the file fails, checks of a log that is
- * being written are at most intervalMillis apart; the faster the log fills, the more frequent the checks are. A log is also checked when
- * its container has ended. An idle log is not checked.
- * Boundary: decides when to rotate; log-files.ts rotates.
+ * Keeps the logs of containers from filling the disk: while the engine runs, a container's log has at most maxFiles * maxBytes, plus the
+ * amount that the container writes between two checks. The faster a log fills, the more frequent its checks are. An idle log is not
+ * checked.
  */
 
 import { watch } from 'node:fs';
@@ -17,7 +15,7 @@ export interface RotationLimits extends LogLimits {
   intervalMillis: number;
 }
 
-/** The defaults of the kubelet's containerLogMaxSize and containerLogMaxFiles, and the longest time between checks. */
+/** The defaults of the kubelet's containerLogMaxSize and containerLogMaxFiles. */
 export const ROTATION_LIMITS: RotationLimits = { maxBytes: 10 * 1024 * 1024, maxFiles: 5, intervalMillis: 1_000 };
 
 const SHORTEST_MILLIS = 100;
@@ -25,10 +23,8 @@ const SHORTEST_MILLIS = 100;
 const LONGEST_RETRY_MILLIS = 10_000;
 
 export interface WrittenLog {
-  /** The container that writes the log. */
   containerId: string;
   path: string;
-  /** Whether the container has ended. */
   ended: boolean;
 }
 
@@ -37,11 +33,10 @@ export interface RotationOptions extends RotationLimits {
   log: Log;
   signal: AbortSignal;
   /**
-   * Calls the listener with all logs of each Pod, immediately and at least whenever the logs change. After a Pod was removed, calls the
-   * listener with an empty list.
+   * Calls the listener with all logs of each Pod, immediately and at least whenever the logs change. After a Pod was removed, the list is
+   * empty.
    */
   follow(listener: (podUid: string, logs: readonly WrittenLog[]) => void): void;
-  /** Makes the runtime reopen the container's log. */
   reopen(containerId: string, signal: AbortSignal): Promise<void>;
   /** Resolves when the log of a container that has ended is complete. Rejects if `signal` is aborted. */
   logEnded(containerId: string): Promise<void>;
@@ -49,9 +44,8 @@ export interface RotationOptions extends RotationLimits {
 
 interface Keeper {
   ended: boolean;
-  /** Stops the checks that take place while the log is written. */
   stop(): void;
-  /** Resolves when the last check that takes place while the log is written has ended. */
+  /** Resolves when the checks have stopped. */
   over: Promise<void>;
 }
 
@@ -102,7 +96,7 @@ export function startLogRotation(options: RotationOptions): void {
   });
 }
 
-/** Checks the log while it is written, and rotates it if it is full, until `signal` aborts. Never rejects. */
+/** Never rejects. */
 async function keepBounded(
   containerId: string,
   path: string,
@@ -116,7 +110,7 @@ async function keepBounded(
   let retryMillis = intervalMillis;
   while (!signal.aborted) {
     try {
-      // The previous round rotated the log. By now, the runtime no longer writes to the rotated file.
+      // By now, the runtime no longer writes to the file that the previous round rotated.
       if (last?.rotated) await boundLog(path, options, false);
       const { size, rotated } = await rotateLog({ path, ...options, now: timers.now(), reopen });
       if (rotated) compressSoon(await uncompressed(path));
@@ -145,19 +139,15 @@ async function keepBounded(
   }
 }
 
-/**
- * Returns the milliseconds until `bytesLeft` more bytes are written, at the rate of `written` bytes in `inMillis`; at least
- * SHORTEST_MILLIS, and at most `longestMillis`.
- */
+/** `written`: the number of bytes that were written in `inMillis`. */
 function untilFull(written: number, inMillis: number, bytesLeft: number, longestMillis: number): number {
   const millis = written <= 0 ? longestMillis : (bytesLeft * Math.max(inMillis, 1)) / written;
   return Math.min(Math.max(millis, SHORTEST_MILLIS), longestMillis);
 }
 
 /**
- * Resolves at the first change of the file, immediately if the file no longer has the given size, or when `signal` aborts. Rejects if the
- * watch fails or cannot begin, for example because the file no longer exists. The watch ends at the first event, because the kernel
- * reports an event for each line that is written.
+ * Resolves at the first change of the file, immediately if the file no longer has the size `size`, or when `signal` aborts. Rejects if the
+ * watch fails or cannot begin. The watch ends at the first event, because the kernel reports an event for each line that is written.
  */
 function written(path: string, size: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
@@ -177,10 +167,7 @@ function written(path: string, size: number, signal: AbortSignal): Promise<void>
   });
 }
 
-/**
- * Returns a function that compresses the given files in the background. Only one file is compressed at a time, however many logs
- * are rotated, so that compression uses at most one processor.
- */
+/** Only one file is compressed at a time, so that compression uses at most one processor. */
 function createCompressor(log: Log, signal: AbortSignal): (files: readonly string[]) => void {
   const waiting = new Set<string>();
   let busy = false;

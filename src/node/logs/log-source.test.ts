@@ -104,10 +104,6 @@ describe('readContainerLog', () => {
 });
 
 describe('following', () => {
-  /**
-   * Follows the log. until() resolves when the expected text has been read; rest() resolves with the whole text when the log has
-   * ended.
-   */
   function reader(options: LogOptions, ended: Promise<void>) {
     const log = readContainerLog({ path, ended }, { follow: true, ...options }, controller.signal);
     let text = '';

@@ -1,11 +1,8 @@
 /**
- * Reads the logs of containers from the files that the runtime writes.
- * Boundary: only reads files; the caller supplies the attempts and when they end.
  * Invariants:
- *  1. Memory is bounded whatever the size of a log, and a tail reads only the end of the file.
- *  2. Following waits for events of the kernel, and never polls.
- *  3. A log that is followed until its container has ended contains all requested records of the container, within `limitBytes`,
- *     unless a rotated file was removed before a slow reader reached it.
+ * - Memory is bounded whatever the size of a log, and a tail reads only the end of the file.
+ * - A log that is followed until its container has ended contains all requested records of the container, within `limitBytes`, unless a
+ *   rotated file was removed before a slow reader reached it.
  */
 import type { FileHandle } from 'node:fs/promises';
 import { badRequest } from '../../machinery/status.ts';
@@ -22,9 +19,8 @@ const CHUNK_BYTES = 64 * 1024;
 const NEWLINE = 0x0a;
 
 /**
- * Yields the log in the form that the client requested. Ends at the end of the file or, with `follow`, after the container has
- * ended. Ends earlier when `limitBytes` have been yielded or when `signal` aborts. Without `follow`, a missing file is an empty
- * log.
+ * Ends at the end of the file or, with `follow`, after the container has ended. Ends earlier when `limitBytes` have been yielded or when
+ * `signal` aborts. Without `follow`, a missing file is an empty log.
  */
 export async function* readContainerLog(
   file: LogFile,
@@ -33,7 +29,7 @@ export async function* readContainerLog(
 ): AsyncGenerator<Uint8Array, void, undefined> {
   const parse = createLogParser(logFormat(options, file.now ?? Date.now()));
   let left = options.limitBytes ?? Number.POSITIVE_INFINITY;
-  /** Moves the cursor to where reading starts, and resolves to the current size of the file. */
+  /** Resolves to the current size of the file. */
   const begin = async (cursor: Cursor): Promise<number> => {
     const { size } = await cursor.handle.stat();
     cursor.position = await startPosition(cursor.handle, size, options);
@@ -50,10 +46,7 @@ export async function* readContainerLog(
   }
 }
 
-/**
- * Reads up to the size that the file has at the start: records that the container writes later neither become part of a tail nor
- * delay the end of the reading.
- */
+/** Reads up to the size that the file has at the start: later records neither become part of a tail nor delay the end of the reading. */
 async function* readOnce(
   path: string,
   begin: (cursor: Cursor) => Promise<number>,
@@ -67,10 +60,7 @@ async function* readOnce(
   }
 }
 
-/**
- * Resolves to the offset of the first of the last `tailLines` records of a file of `size` bytes; `size` if `tailLines` is 0; 0 if
- * `tailLines` is undefined or the file has fewer records.
- */
+/** Resolves to the offset of the first of the last `tailLines` records; 0 if `tailLines` is undefined or the file has fewer records. */
 async function startPosition(handle: FileHandle, size: number, { tailLines }: LogOptions): Promise<number> {
   if (tailLines === undefined) return 0;
   const buffer = Buffer.alloc(CHUNK_BYTES);
@@ -92,10 +82,8 @@ async function startPosition(handle: FileHandle, size: number, { tailLines }: Lo
   return tailLines === 0 ? size : 0;
 }
 
-/** A run of a container, with its log. */
 export interface LoggedAttempt {
   attempt: number;
-  /** The path of the current file of the log. */
   path: string;
   state: 'created' | 'running' | 'exited' | 'unknown';
   /** Resolves when the run has ended and the runtime has written all of its log. Never rejects. */
@@ -104,13 +92,13 @@ export interface LoggedAttempt {
 
 export interface ContainerLogs {
   attempts: readonly LoggedAttempt[];
-  /** The reason of the container's state `waiting`. Absent if the container is in another state. */
+  /** Absent if the container is in another state than `waiting`. */
   waitingReason?: string;
 }
 
 /**
- * Serves the logs of the node's containers to the API server. `lookup` returns the runs of a container; undefined if the Pod is not
- * on the node. `now` returns the time to which sinceSeconds is relative. Errors have the kubelet's wording.
+ * `lookup` returns undefined if the Pod is not on the node. `now` returns the time to which sinceSeconds is relative. Errors have the
+ * kubelet's wording.
  */
 export function createLogSource(
   lookup: (podUid: string, container: string) => ContainerLogs | undefined,

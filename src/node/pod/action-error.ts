@@ -1,6 +1,6 @@
 import { OutcomeUnknownError } from '../../runtime/runtime.ts';
 
-/** The failure of an action, with the reason for the container's waiting state. */
+/** `reason`: the reason of the container's waiting state. */
 export class ActionError extends Error {
   override readonly name = 'ActionError';
   readonly reason: string;
@@ -11,8 +11,7 @@ export class ActionError extends Error {
 }
 
 /**
- * Returns a handler for .catch() of a runtime call that rethrows the error as an ActionError with this reason. `formatMessage` makes
- * its message from the error's message; by default, the message is unchanged. An OutcomeUnknownError is not a failure and is
+ * Returns a handler for .catch() that rethrows the error as an ActionError with this reason. An OutcomeUnknownError is not a failure and is
  * rethrown unchanged.
  */
 export function failsWith(

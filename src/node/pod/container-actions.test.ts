@@ -47,10 +47,7 @@ const env: PodEnvironment = {
   seccompRoot: '',
 };
 
-/**
- * Creates the actions with a runtime that finds the first of these images, whatever the reference. `calls`: the calls to the ports
- * and the limits. The calls that `failing` names fail.
- */
+/** `images`: the runtime finds the first of these for any reference. */
 function actionsOf(images: ImageInfo[] = [info]) {
   const timers = createVirtualTimers();
   const calls: unknown[][] = [];

@@ -1,4 +1,3 @@
-/** Checks and pulls the images of containers, and creates and starts containers. */
 import type { PullProgress } from '../../api/core/v1/pod/status/pull-progress.ts';
 import type { Container, EphemeralContainer, Pod } from '../../api/generated/types.ts';
 import type { Action, ImageState } from '../../lifecycle/types.ts';
@@ -16,7 +15,6 @@ import type { Outcome } from './worker/ports.ts';
 export interface ContainerPorts {
   timers: Timers;
   runtime: Pick<ContainerRuntime, 'imageStatus' | 'createContainer' | 'startContainer'>;
-  /** Returns the facts for the container's configuration. Also reads the objects that the container's variables refer to. */
   environment: EnvironmentSource;
   /** Creates the files and mounts that the container's configuration refers to. */
   prepareContainer(
@@ -26,7 +24,7 @@ export interface ContainerPorts {
     env: PodEnvironment,
     signal: AbortSignal,
   ): Promise<void>;
-  /** Pulls the image with the Pod's pull secrets. If the pull fails, rejects with an error that contains the runtime's messages. */
+  /** Rejects with the runtime's messages if the pull fails. */
   pullImage(
     pod: Pod,
     reference: string,
@@ -36,7 +34,6 @@ export interface ContainerPorts {
 }
 
 type ActionOf<Kind extends Action['kind']> = Action & { kind: Kind };
-/** The container, attempt and image that an image state is about. */
 type ImageUse = Pick<ActionOf<'checkImage'>, 'container' | 'attempt' | 'image'>;
 
 export interface ContainerActions {
@@ -53,8 +50,8 @@ export interface ContainerActions {
 export function createContainerActions(ports: ContainerPorts, limits: PodLimits): ContainerActions {
   const { runtime, timers } = ports;
   /**
-   * The images that checks and pulls have found, by ID. They can be cached, since the content of the image with a given ID never changes.
-   * An entry is deleted when creating a container fails, since the image may have been removed.
+   * The images that checks and pulls have found, by ID. The content of an image with a given ID never changes, but the image may be
+   * removed.
    */
   const images = new Map<string, ImageInfo>();
   return {
@@ -92,10 +89,10 @@ export function createContainerActions(ports: ContainerPorts, limits: PodLimits)
       const [env, info] = await Promise.all([
         ports.environment(pod, container, signal),
         images.get(action.imageId) ?? runtime.imageStatus(action.imageId, signal),
-        // An earlier engine may have died after it created the sandbox and before it wrote the limits, or the write may have failed.
+        // An earlier engine may have died after it created the sandbox and before it wrote the limits.
         limits.ensure(pod),
       ]);
-      // The image was removed in the meantime: report it as absent, so that the pull policy applies again.
+      // The image was removed in the meantime. Report it as absent, so that the pull policy applies again.
       if (info === undefined) return absent(action);
       await ports.prepareContainer(pod, container, action.attempt, env, signal);
       const config = containerConfig(
@@ -123,7 +120,6 @@ const absent = ({ container, attempt, image }: ImageUse): Outcome => ({
   image: { container, state: { attempt, image, state: 'absent' } },
 });
 
-/** Returns the outcome for an image that is present. `pulled`: undefined if no pull was needed. */
 const present = (
   { container, attempt, image }: ImageUse,
   { id }: ImageInfo,

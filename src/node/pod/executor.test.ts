@@ -14,10 +14,6 @@ const start = {
 const info: ImageInfo = { id: 'i', tags: [], digests: [], sizeBytes: 1 };
 const sandbox = { kind: 'createSandbox', attempt: 0 } as const;
 
-/**
- * Creates an executor. `calls`: the calls to its ports, except to environment, prepareSandbox and prepareContainer. The calls that
- * `failing` names fail.
- */
 function executor(
   failing: Set<string>,
   { precedesSandbox = false, failure = (name: string): Error => new Error(`${name} fails`) } = {},

@@ -1,9 +1,8 @@
 /**
- * Carries out the actions that decide() requests, with calls to the runtime, the volumes, the control groups or the Pod's source.
+ * Carries out the actions that decide() requests, without lifecycle rules.
  *
- * Boundary: this file contains no lifecycle rules. Every action except runProbe and runHook is idempotent. The effect of an action
- * appears in the next observation, except for the results in Outcome. If the outcome of a call is unknown, the action rejects with
- * the call's OutcomeUnknownError.
+ * Invariant: every action except runProbe and runHook is idempotent. If the outcome of a call is unknown, the action rejects with the
+ * call's OutcomeUnknownError.
  */
 
 import type { Pod } from '../../api/generated/types.ts';
@@ -16,7 +15,6 @@ import { createSandboxActions, type SandboxPorts } from './sandbox-actions.ts';
 import { createStopInTime } from './stop-in-time.ts';
 import type { Outcome, WorkerPorts } from './worker/ports.ts';
 
-/** The part of the volume manager that actions need. */
 export interface VolumePort {
   mount(pod: Pod, signal: AbortSignal): Promise<void>;
   /** Rewrites the mounted volumes that contain fields of the Pod or resources of its containers (downward API). */
@@ -28,14 +26,12 @@ export interface VolumePort {
 
 export interface ExecutorPorts extends SandboxPorts, ContainerPorts {
   runtime: ContainerRuntime;
-  /** Releases the object of a deleted Pod; see PodSource.finalize(). */
   finalize(pod: Pod): Promise<Outcome>;
   volumes: VolumePort;
-  /** Deletes the files that are no longer needed after the container of this run was removed from the runtime. */
   removeRunFiles(pod: Pod, run: { name: string; attempt: number }): Promise<void>;
-  /** Runs the probe of a container. Rejects when `signal` aborts, and with an OutcomeUnknownError if the probe has no result. */
+  /** Rejects when `signal` aborts, and with an OutcomeUnknownError if the probe has no result. */
   runProbe(pod: Pod, action: Action & { kind: 'runProbe' }, signal: AbortSignal): Promise<Omit<ProbeResult, 'serial'>>;
-  /** Runs a hook of a container. Rejects when `signal` aborts, and with an OutcomeUnknownError if the hook has no result. */
+  /** Rejects when `signal` aborts, and with an OutcomeUnknownError if the hook has no result. */
   runHook(pod: Pod, action: Action & { kind: 'runHook' }, signal: AbortSignal): Promise<HookResult>;
 }
 

@@ -1,8 +1,4 @@
-/**
- * Stores in a file the facts about a Pod that a new agent needs and that the Pod's status and the runtime may lack: why individual runs
- * are being stopped (see Stop), the results of preStop hooks, the ends of defer containers that the status does not show yet, and the
- * Pod's termination. The file is in the Pod's folder and is deleted with the folder.
- */
+/** Stores in the Pod's folder the facts about a Pod that a new agent needs and that the Pod's status and the runtime may lack. */
 
 import { renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -16,8 +12,8 @@ import type { Log, Timers } from '../../platform/platform.ts';
 
 export interface KeptJournal {
   /**
-   * Returns the journal of the Pod; an empty journal if the file is absent or unreadable. If the Pod's status has no start time, deletes
-   * the file, which is from an earlier life of the UID, and returns an empty journal.
+   * Returns an empty journal if the file is absent or unreadable. If the Pod's status has no start time, deletes the file, which is from an
+   * earlier life of the UID.
    */
   read(pod: Pod): Journal;
   /** Writes the journal synchronously. Does nothing if the Pod has no folder. Logs any other failure and deletes the old journal. */
@@ -53,21 +49,16 @@ export function createKeptJournal(
         writeFileSync(`${file}.new`, JSON.stringify(journal), { mode: 0o600 });
         renameSync(`${file}.new`, file);
       } catch (error) {
-        // A Pod without a folder has no state that a new agent would need.
         if ((error as NodeJS.ErrnoException).code === 'ENOENT') return;
         // Only log the error, since the runs are stopped even without a journal.
         log.warn('cannot write the journal of a Pod', { pod: pod.metadata.name, error: String(error) });
-        // Delete the old journal, because the Pod's status is newer.
         rmSync(file, { force: true });
       }
     },
   };
 }
 
-/**
- * Moves start times that are in the future back to now, and their deadlines by the same amount, since the clock may have been set
- * back. No stop or termination gets more time than before.
- */
+/** Moves start times in the future back to now, and their deadlines by the same amount, since the clock may have been set back. */
 function withoutFutureTimes(now: Millis, { stops, termination, ...others }: Journal): Journal {
   const capped = (stop: Stop): Stop => ({
     ...stop,

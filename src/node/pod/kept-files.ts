@@ -1,8 +1,7 @@
 /**
  * Stores copies of ConfigMaps and Secrets in the Pods' folders, so that the copies outlive the agent.
  *
- * Invariants: only root can read the files, and the copies of Secrets are in memory only. A file is either complete or absent, but may
- * be empty after a crash of the machine.
+ * Invariants: only root can read the files, and the copies of Secrets are in memory only. A file may be empty after a crash of the machine.
  */
 import { chmod, mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -10,10 +9,7 @@ import type { KubeObject } from '../../machinery/meta.ts';
 import type { PodMemory } from '../volumes/pod-memory.ts';
 import type { FileSource } from '../volumes/references.ts';
 
-/**
- * The name of the folder with the copies, both in the Pod's folder on disk and in its folder in memory. The copies are removed with
- * the Pod's volumes.
- */
+/** The folder with the copies, both in the Pod's folder on disk and in its folder in memory. */
 export const KEPT_FOLDER = 'kept';
 
 export interface Reference {
@@ -21,25 +17,20 @@ export interface Reference {
   name: string;
 }
 
-/** The content of a ConfigMap or Secret. */
 export interface Content {
   type?: string;
   data?: Record<string, string>;
 }
 
 export interface KeptFiles {
-  /**
-   * Creates or replaces a copy. The caller must write the objects of a Pod one at a time, since the writes of objects of the same
-   * resource share a temporary file.
-   */
+  /** Creates or replaces a copy. The caller must write the objects of a Pod one at a time, since their writes share a temporary file. */
   write(podUid: string, reference: Reference, object: KubeObject & Content): Promise<void>;
-  /** Resolves to the copy; undefined if no readable copy exists, for example because none was made or a reboot has emptied the tmpfs. */
+  /** Resolves to undefined if no readable copy exists, for example because a reboot has emptied the tmpfs. */
   read<T extends KubeObject>(podUid: string, reference: Reference): Promise<T | undefined>;
 }
 
 export interface KeptFilesOptions {
   podDirectory(podUid: string): string;
-  /** The tmpfs for the copies of Secrets. */
   memory: PodMemory;
 }
 
@@ -72,7 +63,6 @@ export function createKeptFiles({ podDirectory, memory }: KeptFilesOptions): Kep
   };
 }
 
-/** Returns the object without the fields that variables and image pulls do not need, such as labels. */
 const contentOf = ({ apiVersion, kind, metadata: { name, namespace, uid }, type, data }: KubeObject & Content) => ({
   apiVersion,
   kind,

@@ -22,7 +22,6 @@ let root: string;
 let backend: RegistryBackend;
 let timers: VirtualTimers;
 let kept: KeptReferences;
-/** The keys that are followed, by owner. */
 const followed = new Map<string, ReadonlySet<string>>();
 const objects: FollowedObjects = {
   follow: (owner, keys) => void followed.set(owner, keys),
@@ -38,7 +37,6 @@ const keptOf = (isStatic = false): KeptReferences =>
     signal,
     isStatic: () => isStatic,
     podDirectory: (uid) => join(root, uid),
-    // Use a plain folder instead of the tmpfs.
     memory: { directory: (uid) => join(root, 'memory', uid), ready: async () => undefined },
   });
 beforeEach(async () => {
@@ -47,7 +45,7 @@ beforeEach(async () => {
   timers = createVirtualTimers();
   kept = keptOf();
 });
-// A copy may still be in progress after a change of an object, and may add a file while the folder is removed: retry the removal.
+// A copy in progress may add a file while the folder is removed, so the removal is retried.
 afterEach(() => rm(root, { recursive: true, force: true, maxRetries: 5 }));
 
 const write = async (

@@ -1,15 +1,11 @@
 /**
- * Keeps copies of the objects that a Pod's defer containers refer to: the ConfigMaps and Secrets of their variables, and the
- * Pod's pull secrets. When a whole application is deleted, these objects may be deleted before the defer containers run.
+ * Keeps copies of the objects that a Pod's defer containers refer to: the ConfigMaps and Secrets of their variables, and the Pod's pull
+ * secrets. When a whole application is deleted, these objects may be deleted before the defer containers run.
  *
- * Boundary: this file decides which objects are copied and when; kept-files.ts reads and writes the files; the caller decides when to
- * use a copy. (Volumes keep their own files, including tokens.)
  * Invariants:
- *  1. Copying is tried before the first init or app container of the Pod starts. Until the Pod's volumes are unmounted, an attempt
- *     that failed is retried, and copies are updated when their objects change, and kept when their objects are deleted.
- *  2. Copies are stored in the Pod's folders and outlive the agent. Only root can read them; copies of Secrets are in memory only.
- *  3. Once the Pod's volumes are being unmounted or removed, no copies are written for the Pod.
- *  4. Errors and logs contain no content of an object.
+ * - A copy is updated when its object changes, and kept when its object is deleted.
+ * - Once the Pod's volumes are being unmounted or removed, no copies are written for the Pod.
+ * - Errors and logs contain no content of an object.
  */
 
 import type { Pod } from '../../api/generated/types.ts';
@@ -28,13 +24,12 @@ import { type Content, createKeptFiles, type KeptFilesOptions, type Reference } 
 
 export interface KeptReferences {
   /**
-   * Makes the copies, once per Pod; later calls only wait for copies in progress. Objects that do not exist are omitted. If an object
-   * cannot be copied, logs the error and retries in the background.
+   * Makes the copies, once per Pod; later calls only wait for copies in progress. Omits objects that do not exist. If an object cannot be
+   * copied, logs the error and retries in the background.
    */
   keep(pod: Pod): Promise<void>;
-  /** Called when the object with this key, from fileSourceKey(), has changed: updates its copies in the background. */
+  /** Updates the copies of the object with this key, from fileSourceKey(), in the background. */
   changed(key: string): void;
-  /** Resolves to the copy of the object, or undefined if there is none. */
   find<T extends KubeObject>(pod: Pod, resource: FileSource, name: string): Promise<T | undefined>;
   /** Returns `volumes` with an unmount() and a remove() that first end the copying for the Pod and wait for a copy in progress. */
   guard(volumes: VolumePort): VolumePort;
@@ -42,9 +37,9 @@ export interface KeptReferences {
 
 export interface KeptReferencesOptions extends Platform, KeptFilesOptions {
   client: Client;
-  /** Follows the objects. The caller passes their changes to changed(). */
+  /** The caller passes changes of the followed objects to changed(). */
   objects: FollowedObjects;
-  /** Whether the Pod is static. No copies are made for static Pods, since the API is never queried for them. */
+  /** No copies are made for static Pods, since the API is never queried for them. */
   isStatic(pod: Pod): boolean;
   signal: AbortSignal;
 }
@@ -53,7 +48,7 @@ export function createKeptReferences(options: KeptReferencesOptions): KeptRefere
   const { client, objects, log, timers, signal } = options;
   const files = createKeptFiles(options);
   const pods = new Map<string, { pod: Pod; references: ReadonlyMap<string, Reference> }>();
-  /** The copies in progress, by Pod UID. KeptFiles requires that the objects of a Pod are written one at a time. */
+  /** KeptFiles requires that the objects of a Pod are written one at a time. */
   const copying = createSerialByKey();
 
   async function copy(uid: string, reference: Reference): Promise<void> {
@@ -105,7 +100,6 @@ export function createKeptReferences(options: KeptReferencesOptions): KeptRefere
 
 const ownerOf = (uid: string): string => `kept/${uid}`;
 
-/** Resolves to the object that the reference names, or undefined if it does not exist. */
 async function readObject(
   client: Client,
   { resource, name }: Reference,
@@ -120,7 +114,6 @@ async function readObject(
   }
 }
 
-/** Returns the references to the objects to copy for the Pod, by fileSourceKey(); empty if the Pod has no defer containers. */
 function referencesOf({ metadata: { namespace }, spec }: Pod): Map<string, Reference> {
   const references = new Map<string, Reference>();
   const add = (resource: FileSource, name: string | undefined): void => {

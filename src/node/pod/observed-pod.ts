@@ -1,7 +1,3 @@
-/**
- * Observes a Pod in the runtime for the core, and adds the termination messages and the OOM kills of its runs. For a Pod that no longer
- * exists in the API, converts the runtime's records into a Pod object that can be terminated.
- */
 import { join } from 'node:path';
 import { containersOf } from '../../api/core/v1/pod/containers.ts';
 import type { Container, Pod } from '../../api/generated/types.ts';
@@ -24,7 +20,6 @@ export interface PodLookOptions {
   log: Log;
 }
 
-/** Returns a function that observes one Pod in the runtime each time it is called. */
 export function createPodLook(options: PodLookOptions) {
   const { uid, podDirectory, runtime, oomKills = async () => undefined, log } = options;
   const readMessages = createMessageReader(options);
@@ -36,8 +31,8 @@ export function createPodLook(options: PodLookOptions) {
 }
 
 /**
- * Returns a function that reads the termination messages of one Pod's exited runs, once per run, and returns them by container
- * ID, cut to the maximum length. If a run has no termination message, the runtime's message is used.
+ * Returns a function that reads the termination messages of one Pod's exited runs. The messages are by container ID and cut to the maximum
+ * length. If a run has no termination message, the runtime's message is used.
  */
 export function createMessageReader(options: Pick<PodLookOptions, 'podDirectory' | 'logDirectory' | 'runtime'>) {
   const known = new Map<string, string>();
@@ -86,7 +81,7 @@ export function runtimeView(seen: PodObservation, messages: ReadonlyMap<string, 
   };
 }
 
-/** Builds an object for a Pod that exists in the runtime but not in the API, sufficient to stop and remove the Pod. */
+/** Builds an object that suffices to stop and remove a Pod that exists in the runtime but not in the API. */
 export function podFromRecords(uid: string, seen: PodObservation): Pod {
   const first = seen.sandboxes[0];
   const named = new Map<string, Container>(

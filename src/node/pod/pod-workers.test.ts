@@ -10,10 +10,6 @@ import type { Outcome, PodWorker } from './worker/ports.ts';
 const settled = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
 const pod: Pod = defaulted(podOf({ containers: [containerOf('app')] }));
 
-/**
- * Returns `start`, which starts the workers of an agent without containers. `calls`: the calls of the hooks of two parts, the observations
- * (look) and the actions, in order.
- */
 function agent(more: Partial<PodWorkersOptions> = {}) {
   const calls: string[] = [];
   const warnings: string[] = [];

@@ -1,12 +1,3 @@
-/**
- * Starts the workers of the node's Pods, and calls the hooks of the other parts of the agent at the stages of each Pod's life.
- *
- * Boundary: admission and the sources of the Pods decide which Pods run on the node.
- * Invariants:
- *  1. There is at most one worker for each Pod UID. A Pod of the same name with another UID gets its own worker.
- *  2. The hooks of a stage are called in the order of the list; `released` is called after `release` of all parts has ended.
- */
-
 import type { Pod, PodStatus } from '../../api/generated/types.ts';
 import type { EventRecorder } from '../../client/events.ts';
 import type { NodeEnd, NodeFacts } from '../../lifecycle/types.ts';
@@ -19,11 +10,10 @@ import type { PodSource } from './pod-source.ts';
 import type { RuntimeView, WorkerPorts } from './worker/ports.ts';
 import { type PodWorker, startWorker } from './worker/worker.ts';
 
-/** The functions of one part of the agent that are called at the stages of a Pod's life on the node. */
+/** Functions of one part of the agent, called at the stages of a Pod's life. The parts are called in the order of `hooks`. */
 export interface PodHooks {
-  /** Called when a worker was started. `removed`: whether the Pod's object no longer exists. */
+  /** `removed`: whether the Pod's object no longer exists. */
   started?(pod: Pod, removed: boolean): void;
-  /** Called when the worker has observed the Pod in the runtime. */
   observed?(podUid: string, view: RuntimeView): void;
   /**
    * Called when nothing of the Pod runs and its volumes are unmounted, but its object remains. For a deleted Pod, `ended` is called
@@ -32,7 +22,7 @@ export interface PodHooks {
   cleared?(pod: Pod): void;
   /** Called when the worker has ended, because nothing of the Pod is left in the runtime. */
   ended?(pod: Pod): void;
-  /** Called after `ended` of all parts. Removes files or control groups of the Pod that the part manages. A failure is logged. */
+  /** Called after `ended` of all parts. Removes files or control groups of the Pod. A failure is logged. */
   release?(pod: Pod): Promise<void>;
   /** Called after `release` of all parts has ended. A Pod with the same UID may start from now on. */
   released?(podUid: string): void;
@@ -50,13 +40,12 @@ export interface PodWorkersOptions {
   sourceOf(pod: Pod): PodSource;
   /** Returns the termination of the Pod that the node began under an earlier agent; undefined if there is none. */
   nodeEnd(pod: Pod): NodeEnd | undefined;
-  /** Returns a function that observes this Pod in the runtime. */
   lookAt(pod: Pod): (pod: Pod, signal: AbortSignal) => Promise<RuntimeView>;
   execute: WorkerPorts['execute'];
   hooks: readonly PodHooks[];
 }
 
-/** Returns a function that starts the worker of a Pod and adds it to `workers`. A worker is removed when nothing of its Pod is left. */
+/** The returned function starts the worker of a Pod and adds it to `workers`. A worker is removed when nothing of its Pod is left. */
 export function createPodWorkers(
   workers: Map<string, PodWorker>,
   options: PodWorkersOptions,
@@ -65,7 +54,7 @@ export function createPodWorkers(
 
   const execute: WorkerPorts['execute'] = async (action, pod, abort, progress) => {
     const outcome = await options.execute(action, pod, abort, progress);
-    // Skip deleted Pods: their `ended` hooks, which are called soon, have the same effect.
+    // Skip deleted Pods: their `ended` hooks have the same effect.
     if (action.kind === 'unmountVolumes' && pod.metadata.deletionTimestamp === undefined)
       for (const part of hooks) part.cleared?.(pod);
     return outcome;

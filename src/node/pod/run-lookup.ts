@@ -1,7 +1,4 @@
-/**
- * Finds the runs, logs and sandboxes of Pods for other parts of the node, for example for log and stream requests, and reports the
- * ends of runs. Its results are based on the workers' last observations and, for removed runs and waiting reasons, on the Pods' statuses.
- */
+/** Finds the runs, logs and sandboxes of Pods for other parts of the node, based on the workers' last observations. */
 import { join } from 'node:path';
 import { recordedStatuses } from '../../api/core/v1/pod/status/statuses.ts';
 import type { ContainerStatus, Pod } from '../../api/generated/types.ts';
@@ -12,16 +9,11 @@ import type { ContainerLogs, LoggedAttempt } from '../logs/log-source.ts';
 import type { RuntimeView } from './worker/ports.ts';
 
 export interface RunLookup {
-  /**
-   * Stores what a worker has observed of its Pod, and notifies the waiters and listeners. A view without runs and sandboxes means that
-   * nothing of the Pod is in the runtime.
-   */
+  /** A view without runs and sandboxes means that nothing of the Pod is in the runtime. */
   observed(podUid: string, view: RuntimeView): void;
-  /** Returns the logs of the container's runs, and its waiting reason; undefined if the Pod is unknown. */
+  /** Returns undefined if the Pod is unknown. */
   logs(podUid: string, container: string): ContainerLogs | undefined;
-  /** Returns the ID of the run of the container that is running; undefined if none is. */
   running(podUid: string, container: string): string | undefined;
-  /** Returns the ID of the Pod's ready sandbox; undefined if it has none. */
   sandbox(podUid: string): string | undefined;
   /** Returns the last observation of the Pod; if there was none, a view without runs and sandboxes. */
   view(podUid: string): RuntimeView;
@@ -30,7 +22,6 @@ export interface RunLookup {
 }
 
 export interface RunLookupOptions {
-  /** The folder that contains the log folders of all Pods. */
   logsRoot: string;
   podOf(uid: string): Pod | undefined;
   /** Resolves when the log of the exited container is complete. Rejects if the node ends. */
@@ -82,12 +73,11 @@ export function createRunLookup({ logsRoot, podOf, logEnded }: RunLookupOptions)
 interface Endings {
   /** Resolves when the run is observed as exited, or no longer exists. */
   of(run: ContainerState): Promise<void>;
-  /** Resolves the promises of the runs in `before` that have exited in `now` or are missing there. */
   observed(before: readonly ContainerState[], now: readonly ContainerState[]): void;
 }
 
 function createEndings(): Endings {
-  /** The promises that of() has returned for runs that have not ended, by container ID. */
+  /** The runs whose end is awaited, by container ID. */
   const awaited = new Map<string, PromiseWithResolvers<void>>();
   return {
     of(run) {
@@ -119,9 +109,8 @@ const statusOf = (pod: Pod, container: string): ContainerStatus | undefined =>
   recordedStatuses(pod).find(({ name }) => name === container);
 
 /**
- * Returns the last run of a container whose runs have all been removed from the runtime, for example to free disk space; undefined
- * if the container's current state in the status is not a terminated run. The log of the last run is kept as long as the Pod
- * exists.
+ * The runs of the container were removed from the runtime, for example to free disk space, but the log of the last run is kept as long as
+ * the Pod exists. Returns undefined if the status shows no terminated run.
  */
 function removedAttempt(pod: Pod, container: string, logsRoot: string): LoggedAttempt | undefined {
   const { state, restartCount: attempt = 0 } = statusOf(pod, container) ?? {};

@@ -1,26 +1,18 @@
-/**
- * Notifies the workers of changes in the runtime, and finds Pods in the runtime that have no worker.
- * Invariants:
- *  1. The subscription to events starts before the first full observation, so that no change is missed.
- *  2. `found` is called only after the Pods of the API were listed, since Pods in the runtime without an object are terminated.
- */
 import type { Log } from '../../platform/platform.ts';
 import type { ContainerRuntime, PodObservation } from '../../runtime/runtime.ts';
 import type { PodWorker } from './worker/worker.ts';
 
 export interface RuntimeFollowerOptions {
   runtime: Pick<ContainerRuntime, 'events' | 'observeAll'>;
-  /** The workers by Pod UID. */
   workers: ReadonlyMap<string, PodWorker>;
-  /** Called with the runtime's records of a Pod that has no worker. */
   found(podUid: string, records: PodObservation): void;
   log: Log;
   signal: AbortSignal;
 }
 
 /**
- * Follows the runtime's events. Returns a function to call once the Pods of the API are known. The function resolves after a full
- * observation of the runtime, and rejects if the observation fails.
+ * Notifies the workers of changes in the runtime. Returns a function to call once the Pods of the API are known, since Pods in the runtime
+ * without an object are terminated. The function resolves after a full observation of the runtime, and rejects if the observation fails.
  */
 export function followRuntime({ runtime, workers, found, log, signal }: RuntimeFollowerOptions): () => Promise<void> {
   const listed = Promise.withResolvers<void>();

@@ -1,5 +1,3 @@
-/** Creates, stops and removes the sandboxes of Pods, and with them creates and releases the Pods' control groups. */
-
 import type { Pod } from '../../api/generated/types.ts';
 import { uidOf } from '../../machinery/meta.ts';
 import type { ContainerRuntime, SandboxConfig } from '../../runtime/runtime.ts';
@@ -13,22 +11,17 @@ import type { PodLimits } from './pod-limits.ts';
 export interface SandboxPorts {
   runtime: Pick<ContainerRuntime, 'runSandbox' | 'stopSandbox' | 'removeSandbox'>;
   environment: EnvironmentSource;
-  /** Creates the folder of the Pod's logs. */
   prepareSandbox(config: SandboxConfig): void;
-  /** Emits a Warning Event on the Pod. */
   warn(pod: Pod, reason: string, message: string): void;
-  /** Manages the Pods' control groups. Absent if the runtime chooses the control groups. */
+  /** Absent if the runtime chooses the control groups. */
   cgroups?: Pick<PodCgroups, 'create' | 'release' | 'precedesSandbox'> | undefined;
 }
 
 export interface SandboxActions {
   create(pod: Pod, attempt: number, signal: AbortSignal): Promise<void>;
-  /** Stops the sandbox. Also releases the Pod's control group, unless the Pod is being deleted; remove() then releases it. */
+  /** Also releases the Pod's control group, unless the Pod is being deleted; remove() then releases it. */
   stop(pod: Pod, id: string, signal: AbortSignal): Promise<void>;
-  /**
-   * Removes the sandbox. At the same time, releases the Pod's control group if the Pod is being deleted and this engine has not
-   * written the limits of the group since the last stop() or, without a stop(), since the engine started.
-   */
+  /** Also releases the control group of a Pod that is being deleted, unless limits for another sandbox were written. */
   remove(pod: Pod, id: string, signal: AbortSignal): Promise<void>;
 }
 

@@ -1,15 +1,14 @@
 /**
- * Decides which changes of a Pod's status are written immediately, and which may wait for a further change. A container that starts or
- * restarts passes through several states within a few hundred milliseconds. A single write for all these states causes fewer conflicts
- * for clients that read and then update the Pod.
+ * A container that starts passes through several states within a few hundred milliseconds. A single write for all these states causes fewer
+ * conflicts for clients that read and then update the Pod.
  */
 import { isFinalPhase } from '../../api/core/v1/pod/status/final-phase.ts';
 import type { ContainerStatus, PodCondition, PodStatus } from '../../api/generated/types.ts';
 import { jsonEqual } from '../../machinery/json-value.ts';
 
-/** The longest wait for a step of a container's start. It is longer than a start takes, but too short for a person to notice. */
+/** A step of a container's start is written after this time at the latest. */
 export const PASSING_MILLIS = 250;
-/** The longest wait for a new observedGeneration if nothing else has changed. */
+/** If only the observedGeneration has changed, it is written after this time at the latest. */
 export const GENERATION_MILLIS = 5000;
 
 /** Fields of which some changes may wait. A change of any other field is written immediately. */
@@ -25,16 +24,14 @@ const COMPARED_IN_PARTS = new Set<string>([
   'containerStatuses',
 ]);
 
-/** A change of this condition may wait, because the start of a container follows soon. Clients wait for the other conditions. */
+/** A change of this condition may wait, because the start of a container follows soon. */
 const SANDBOX_CONDITION = 'PodReadyToStartContainers';
 
-/** Reasons of waiting containers that are about to start. */
 const ABOUT_TO_START: ReadonlySet<string> = new Set(['ContainerCreating', 'PodInitializing']);
 
 /**
  * Returns how many milliseconds the change from the written status to `next` may wait for a further change: GENERATION_MILLIS if only an
- * observedGeneration has changed; PASSING_MILLIS if all changes are steps of containers' starts; otherwise 0, for example if `next`
- * is the Pod's first status, has another phase or readiness, or shows the end of a run or a step of the termination.
+ * observedGeneration has changed; PASSING_MILLIS if all changes are steps of containers' starts; otherwise 0.
  */
 export function mayWaitMillis(written: PodStatus, next: PodStatus): number {
   if (written.startTime === undefined) return 0;
@@ -54,7 +51,7 @@ function otherFields(status: PodStatus): Record<string, unknown> {
   return fields;
 }
 
-/** Returns a value for each condition by its type, because the order of the conditions has no meaning. */
+/** The order of the conditions has no meaning. */
 function byType(conditions: readonly PodCondition[], read: (condition: PodCondition) => unknown) {
   const values: Record<string, unknown> = {};
   for (const condition of conditions) values[condition.type] = read(condition);
@@ -79,10 +76,6 @@ function areAllPassing(written: readonly ContainerStatus[] = [], next: readonly 
   });
 }
 
-/**
- * Whether the change is a step of the container's start or restart: it shows no new end of a run, no change of the readiness, and no
- * new waiting state with a reason other than those in ABOUT_TO_START.
- */
 function isStepOfStart(old: ContainerStatus, next: ContainerStatus): boolean {
   const { waiting, terminated } = next.state ?? {};
   const ends = [old.state?.terminated, old.lastState?.terminated];

@@ -6,9 +6,9 @@ import { statusPatch } from './status-patch.ts';
 
 const at = '2026-01-01T00:00:00Z';
 const pod = (status: PodStatus): Pod => ({ apiVersion: 'v1', kind: 'Pod', metadata: { name: 'p' }, status });
-/** Returns the stored status after a node that last saw the status `known` has written `status` over the stored status `stored`. */
+/** Returns the stored status after a node that last saw the status `known` has written `status`. */
 const written = (status: PodStatus, known: PodStatus, stored = known): unknown => {
-  // Serialize as for a request, which drops undefined fields.
+  // As in a request, drop undefined fields.
   const body = JSON.parse(JSON.stringify({ status: statusPatch(pod(known), status) }));
   const type = 'application/strategic-merge-patch+json';
   return (applyPatch(type, pod(stored) as never, body, strategyFor('io.k8s.api.core.v1.Pod')) as unknown as Pod).status;

@@ -1,10 +1,9 @@
-/** Builds the strategic merge patch of a Pod's status. Conditions that other components own are omitted. */
 import type { Pod, PodCondition, PodStatus } from '../../api/generated/types.ts';
 import { isNodeCondition } from '../../lifecycle/conditions.ts';
 
 /**
- * Returns a patch that writes `status`, removes the fields of `pod.status` that `status` lacks, and keeps the stored conditions of
- * other components. `pod` may be older than the stored object: conditions that other components added later are kept too.
+ * Returns a strategic merge patch that writes `status`, removes the fields of `pod.status` that `status` lacks, and keeps the stored
+ * conditions of other components, even if `pod` lacks them.
  */
 export function statusPatch(pod: Pod, status: PodStatus): Record<string, unknown> {
   const removed = Object.keys(pod.status ?? {}).filter((key) => !(key in status));

@@ -8,7 +8,6 @@ import { createStatusWriter } from './status-writer.ts';
 
 const settled = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
 
-/** Creates a writer. The test resolves or rejects each write. `phases`: the phases of the written statuses. */
 function setUp() {
   const timers = createVirtualTimers();
   const stop = new AbortController();
@@ -30,7 +29,7 @@ function setUp() {
     const pending = Symbol();
     return (await Promise.race([writer.flushed(), settled().then(() => pending)])) !== pending;
   };
-  /** Writes a status that may wait for the next one if its predecessor was written by pass(). `podIP` distinguishes the statuses. */
+  /** Writes a status that may wait if the previous status was also written by pass(). `podIP` distinguishes the statuses. */
   const pass = (podIP: string): void => put('Pending', { startTime: '2026-01-31T00:00:00Z', podIP });
   return { timers, stop, phases, writes, writer, put, pass, flushed };
 }
@@ -87,7 +86,6 @@ test('no status is written after the signal has aborted', async () => {
   expect([phases, await flushed()]).toEqual([['Pending'], true]);
 });
 
-/** Creates a writer that has written a first status of pass(), so that the next statuses of pass() may wait. */
 async function setUpWaiting() {
   const parts = setUp();
   parts.pass('10.0.0.1');
@@ -115,7 +113,7 @@ test('a status that may wait is written when its time is over, although later on
   expect(phases).toHaveLength(1);
   timers.advance(1);
   expect(phases).toHaveLength(2);
-  // A status that arrives during the write is not written at the end of the write, but waits.
+  // A status that arrives during a write waits too.
   pass('10.0.0.4');
   writes[1]?.resolve();
   await settled();

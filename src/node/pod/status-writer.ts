@@ -1,6 +1,6 @@
 /**
  * Writes the statuses of one Pod, one at a time. If several statuses arrive during a write, only the newest is written. A change that may
- * wait (status-changes.ts) is written together with the change that follows, and at the latest when its waiting time is over.
+ * wait (status-changes.ts) is written with the next change, or when its waiting time is over.
  */
 import type { Pod, PodStatus } from '../../api/generated/types.ts';
 import { jsonEqual } from '../../machinery/json-value.ts';
@@ -20,8 +20,8 @@ const RETRY_MILLIS = 1000;
 export interface StatusWriter {
   write(pod: Pod, status: PodStatus): void;
   /**
-   * Immediately writes a status that may wait, and resolves when no status is left to write. Once the signal has aborted, only waits
-   * for the write in progress.
+   * Immediately writes a status that may wait, and resolves when no status is left to write. Once the signal has aborted, only waits for
+   * the write in progress.
    */
   flushed(): Promise<void>;
 }
@@ -29,13 +29,12 @@ export interface StatusWriter {
 interface WantedStatus {
   pod: Pod;
   status: PodStatus;
-  /** When the status must be written. */
   due: Millis;
 }
 
 export function createStatusWriter(ports: StatusPorts, signal: AbortSignal): StatusWriter {
   const { timers } = ports;
-  /** The status of the last write, which may still be in progress. `failed`: whether the write has failed. */
+  /** The status of the last write, which may still be in progress. */
   let written: { status: PodStatus; failed?: boolean } | undefined;
   let wanted: WantedStatus | undefined;
   let writing: Promise<void> | undefined;
@@ -61,7 +60,6 @@ export function createStatusWriter(ports: StatusPorts, signal: AbortSignal): Sta
     wanted = undefined;
     return due;
   };
-  /** Starts to write the wanted status if it is due, else sets the timer. Does nothing during a write, whose end calls proceed(). */
   const proceed = (): void => {
     timer?.cancel();
     if (wanted === undefined || writing !== undefined || signal.aborted) return;

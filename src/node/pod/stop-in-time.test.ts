@@ -6,8 +6,8 @@ import { createStopInTime } from './stop-in-time.ts';
 const { signal } = new AbortController();
 
 /**
- * Returns a function `stop` for a container that was created 100 s ago and exits only when killed. `calls` lists the calls of the
- * runtime's stopContainer() as "SECONDS_SINCE_TEST_START: GRACE_SECONDS".
+ * The container was created 100 s ago and exits only when killed. `calls` contains "SECONDS_SINCE_TEST_START: GRACE_SECONDS" for each
+ * stopContainer().
  */
 function stubborn() {
   const timers = createVirtualTimers();
@@ -29,7 +29,6 @@ function stubborn() {
     },
   } as unknown as ContainerRuntime;
   const stopInTime = createStopInTime(runtime, timers);
-  /** `seconds`: the deadline, in seconds after stubborn() was called. */
   const stop = (seconds: number) => stopInTime('u', 'c', begin + seconds * 1000, signal);
   const settled = () => new Promise((resolve) => setImmediate(resolve));
   return { timers, calls, answers, stop, settled };

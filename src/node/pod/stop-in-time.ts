@@ -1,9 +1,9 @@
 /**
- * Stops containers at a deadline with a precision of milliseconds. CRI counts grace periods in whole seconds, so a second,
- * concurrent stop with grace period 0 kills the container at the deadline.
+ * Stops containers at a deadline with a precision of milliseconds. CRI counts grace periods in whole seconds, so a second, concurrent stop
+ * with grace period 0 kills the container at the deadline.
  *
- * Invariant: a container has at least 2 s between the stop signal and the kill, however late the signal is sent. Exception: a
- * deadline that is not after the container's creation is the core's request for a kill without a stop signal.
+ * Invariant: a container has at least 2 s between the stop signal and the kill. Exception: with a deadline that is not after the
+ * container's creation, the core requests a kill without a stop signal.
  */
 import { MINIMUM_GRACE_MILLIS } from '../../lifecycle/hooks-and-stops.ts';
 import type { Millis } from '../../machinery/time.ts';
@@ -16,10 +16,9 @@ export function createStopInTime(
   runtime: Pick<ContainerRuntime, 'stopContainer' | 'observe'>,
   timers: Timers,
 ): StopInTime {
-  /** The time of the first stop signal, by container ID, of each container whose stop is under way or was aborted. */
+  /** The time of the first stop signal, by container ID. */
   const signalledAt = new Map<string, Millis>();
 
-  /** Whether to kill without a stop signal: the core requests it, or the container no longer exists. */
   async function isKill(podUid: string, id: string, deadline: Millis, signal: AbortSignal): Promise<boolean> {
     const { containers } = await runtime.observe(podUid, signal);
     const container = containers.find((each) => each.id === id);

@@ -1,9 +1,3 @@
-/**
- * Adds the last steps to records that no agent completed because the Pod was removed while no agent ran, or because the agent died.
- * Pods with workers are skipped, because their workers record the end, and so are Pods that exist in the API. closeRecords() must be
- * called after all Pods that still exist in the runtime have workers.
- */
-
 import { mirroredUid } from '../../api/core/v1/pod/mirror.ts';
 import type { Pod, PodRecord } from '../../api/generated/types.ts';
 import { POD_RECORDS } from '../../api/lifepod.io/v1/pod-record/index.ts';
@@ -16,10 +10,7 @@ import type { Log } from '../../platform/platform.ts';
 const PAGE_SIZE = 100;
 const RELEVANT_STEPS: ReadonlySet<string> = new Set(['Scheduled', 'Removed', 'Gone']);
 
-/**
- * Returns the last steps of a Pod that exists neither on its node nor in the API. They include Removed, since an agent may have died
- * before it wrote this step.
- */
+/** The last steps of a Pod that no longer exists. They include Removed, since an agent may have died before it wrote this step. */
 export const lastSteps = (at: Millis): Transition[] => ['Removed', 'Gone'].map((type) => ({ key: type, at, type }));
 
 /** Whether the Pod, or the mirror Pod of a static Pod, is among `pods`. */
@@ -35,13 +26,15 @@ export interface CloseRecordsOptions {
   signal: AbortSignal;
   /** Whether the Pod has a worker on this node, or exists in the API. */
   isKnown(pod: Pod): boolean;
-  /** Called with each Pod of this node that no longer exists in the API, has no worker, and whose record lacks the last steps. */
+  /**
+   * Called with each unknown Pod of this node whose record lacks the last steps, because the Pod was removed while no agent ran, or because
+   * the agent died.
+   */
   gone(pod: Pod): void;
 }
 
 /**
- * Checks all records of this node, and calls gone() for the Pods whose records lack the last steps. Resolves when the check has ended; a
- * failure is logged, unless `signal` has aborted.
+ * Call this function after all Pods that still exist in the runtime have workers. Resolves when the check has ended; a failure is logged.
  */
 export async function closeRecords(options: CloseRecordsOptions): Promise<void> {
   const { client, nodeName, log, signal, isKnown, gone } = options;
@@ -54,7 +47,7 @@ export async function closeRecords(options: CloseRecordsOptions): Promise<void> 
     for (const { type } of transitions) if (RELEVANT_STEPS.has(type)) steps.add(type);
     lives.set(podUID, { pod: { apiVersion: 'v1', kind: 'Pod', metadata: pod }, steps });
   };
-  /** Whether the record contains the last steps. The record of a Pod that was never scheduled needs no step Removed. */
+  /** The record of a Pod that was never scheduled needs no step Removed. */
   const isClosed = (steps: ReadonlySet<string>): boolean =>
     steps.has('Gone') && (steps.has('Removed') || !steps.has('Scheduled'));
   try {

@@ -21,10 +21,9 @@ const step = (key: string, message = ''): PodTransition => ({
   type: 'T',
   message,
 });
-/** Returns a step that has this size as JSON. */
 const stepOf = (bytes: number): PodTransition => step('k', 'x'.repeat(bytes - JSON.stringify(step('k')).length));
 
-/** Starts a registry that contains the given parts: for each UID, the numbers of its parts, each with the step `<UID>.<number>`. */
+/** `parts`: for each UID, the numbers of its parts. Each part has the step `<UID>.<number>`. */
 async function recordsOf(parts: Record<string, number[]> = {}) {
   const backend = await registryBackend();
   const records = clientOf(backend).resource<PodRecord>(POD_RECORDS);

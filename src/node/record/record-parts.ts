@@ -1,9 +1,4 @@
-/**
- * Reads the parts of a Pod's record from the API, appends steps to the newest part, and writes this part. Failed requests are
- * not retried, except that writePart() creates a part that no longer exists, and updates a part that already exists.
- *
- * Invariant: parts are written in the order of their numbers, and only the newest one is changed.
- */
+/** Invariant: parts are written in the order of their numbers, and only the newest one is changed. */
 import type { Pod, PodRecord, PodTransition } from '../../api/generated/types.ts';
 import { POD_RECORDS, recordName } from '../../api/lifepod.io/v1/pod-record/index.ts';
 import type { ResourceClient } from '../../client/client.ts';
@@ -11,19 +6,14 @@ import { isApiError } from '../../machinery/status.ts';
 import { createRecordedSteps, type RecordedSteps } from './recorded-steps.ts';
 import { fromApi } from './step-conversion.ts';
 
-/**
- * The maximum size of a part with several steps, measured like RecordPart.bytes. It bounds the cost of a write, which contains a
- * whole part.
- */
+/** The maximum size of a part with several steps, in characters. It bounds the cost of a write, which contains a whole part. */
 const PART_BYTES = 16 * 1024;
 
-/** The newest part of a record. */
 export interface RecordPart {
   number: number;
   steps: PodTransition[];
-  /** The approximate total size of the steps as JSON, in characters. */
+  /** The approximate size of the steps as JSON, in characters. */
   bytes: number;
-  /** Whether the part exists in the API. */
   exists: boolean;
 }
 
@@ -47,7 +37,7 @@ export function fill(part: RecordPart, steps: PodTransition[]): void {
   }
 }
 
-/** Reads the steps that earlier agents recorded. Resolves to these steps and the newest part, or an empty part if the Pod has no record. */
+/** Resolves to the steps that earlier agents recorded and the newest part, or an empty part if the Pod has no record. */
 export async function readRecord(
   records: ResourceClient<PodRecord>,
   nodeName: string,
@@ -62,7 +52,6 @@ export async function readRecord(
   return { recorded, part: newest };
 }
 
-/** Yields the existing parts of the Pod's record with their numbers, in order. */
 async function* partsOf(
   records: ResourceClient<PodRecord>,
   nodeName: string,
@@ -85,7 +74,7 @@ async function* partsOf(
   }
 }
 
-/** Updates the part in the API if `part.exists`, otherwise creates it. If `part.exists` was wrong, corrects it and tries again. */
+/** If `part.exists` is wrong, corrects it and tries again. Other failed requests are not retried. */
 export async function writePart(
   records: ResourceClient<PodRecord>,
   nodeName: string,

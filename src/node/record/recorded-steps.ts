@@ -1,23 +1,22 @@
 /**
- * Tracks the steps that a Pod's record contains, so that only new steps are recorded. A new agent reports again all steps that are
- * still valid, however old they are. In contrast, a probe result is valid only until the probe's next result, which may come a
- * second later; therefore fewer results are remembered.
+ * A new agent reports again all steps that are still valid, however old they are. In contrast, a probe result is valid only until the
+ * probe's next result, which may come a second later; therefore fewer results are remembered.
  */
 import type { Transition } from '../../lifecycle/types.ts';
 import { putNewest } from '../bounded-map.ts';
 
 export interface RecordedSteps {
-  /** Returns the new steps in their order, and remembers them. Omits a result that equals the last one of the same subject. */
+  /** Returns the steps that were not returned before. Omits a result that equals the last one of the same subject. */
   fresh(transitions: readonly Transition[]): Transition[];
 }
 
-/** The maximum number of remembered steps other than results. It suffices for thousands of containers and for weeks of restarts. */
+/** Suffices for thousands of containers and for weeks of restarts. */
 const MAX_STEPS = 100_000;
-/** The maximum number of remembered steps whose keys end with an @ and a time: probe results, and failed actions except pulls. */
+/** Results are steps whose keys end with an @ and a time. */
 const MAX_RESULTS = 10_000;
 /**
- * The maximum number of subjects (probes and failed actions) whose last result is remembered. For further subjects, the record
- * may repeat a result.
+ * The maximum number of subjects (probes and failed actions) whose last result is remembered. For further subjects, the record may repeat a
+ * result.
  */
 const MAX_SUBJECTS = 1000;
 
@@ -43,10 +42,7 @@ export function createRecordedSteps(): RecordedSteps {
   };
 }
 
-/**
- * Returns the probe or action that the step is about: the part of its key before a final @ and time (see src/lifecycle/report.ts);
- * undefined if the key has no such end. The digest of an image also has an @, but not at the end of a key.
- */
+/** Returns the probe or action of a result; undefined for other steps. Source of the keys: src/lifecycle/report.ts. */
 const subjectOf = ({ key }: Transition): string | undefined => /^(.*)@\d+$/s.exec(key)?.[1];
 
 type Result = Pick<Transition, 'type' | 'reason' | 'message'>;

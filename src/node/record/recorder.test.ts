@@ -23,7 +23,7 @@ const step = (key: string, more: Partial<Transition> = {}): Transition => ({
   ...more,
 });
 
-/** Creates the recorder of an agent. A second recorder on the same backend represents a new agent after a crash. */
+/** A second recorder on the same backend represents a new agent after a crash. */
 function agent(backend: RegistryBackend) {
   const stop = new AbortController();
   const timers = createVirtualTimers();

@@ -3,12 +3,10 @@
  *
  * Boundary: the core determines the steps; record-parts.ts reads and writes the objects; a controller deletes old records.
  * Invariants:
- *  1. Only actions that destroy evidence wait for the record, and they do not wait while the API cannot write it. Steps that are
- *     reported during a write of the same Pod are collected for the next write.
- *  2. Every reported step is written, with as many retries as needed, unless the API rejects it permanently or the agent ends.
- *  3. A step is written once, even if it is reported again, since the existing record is read before the first write of a Pod. A step
- *     may be repeated only if the part that contains it was deleted, or the record exceeds the limits in recorded-steps.ts.
- *  4. Until a Pod is released, memory contains the steps of its newest part and the keys of the other parts' steps.
+ * - Only actions that destroy evidence wait for the record, and they do not wait while the API cannot write it.
+ * - Every reported step is written, with as many retries as needed, unless the API rejects it permanently or the agent ends.
+ * - A step that is reported again is not written again, unless its part was deleted or the record exceeds the limits in recorded-steps.ts.
+ * - Until a Pod is released, memory contains the steps of its newest part and the keys of the other parts' steps.
  */
 
 import type { Pod, PodRecord } from '../../api/generated/types.ts';
@@ -32,7 +30,6 @@ const LATE_MILLIS = 1000;
 
 export interface RecorderOptions {
   client: Client;
-  /** The name of the agent's node, which the records contain. */
   nodeName: string;
   timers: Timers;
   log: Log;
@@ -41,19 +38,17 @@ export interface RecorderOptions {
 }
 
 export interface PodRecorder {
-  /** Adds the steps to the Pod's record, in the background. */
   record(pod: Pod, transitions: readonly Transition[]): void;
   /**
-   * Resolves when the steps of the Pod that were reported before are written, or when a request has failed or takes too long, so that
-   * callers do not wait for an API that cannot write. Undefined if there is nothing to wait for, or if the last request failed or is
-   * taking too long.
+   * Resolves when the steps of the Pod that were reported before are written, or when a request has failed or takes too long. Undefined if
+   * there is nothing to wait for, or if the last request failed or is taking too long.
    */
   written(uid: string): Promise<void> | undefined;
   /**
-   * Called when the Pod exists neither on the node nor in the API: records the last steps, unless they are recorded, and releases the Pod.
+   * Called when the Pod exists neither on the node nor in the API. Records the last steps, unless they are recorded, and releases the Pod.
    */
   gone(pod: Pod): void;
-  /** Called when no more steps of the Pod are expected: frees the memory for the Pod once all of its steps are written or given up. */
+  /** Called when no more steps of the Pod are expected. Frees the memory for the Pod once all of its steps are written or given up. */
   release(uid: string): void;
   /** Resolves when all steps that were reported are written, or the recorder has given them up. */
   flushed(): Promise<void>;
@@ -61,17 +56,16 @@ export interface PodRecorder {
 
 interface PodState {
   pod: Pod;
-  /** The steps that the record contains; undefined until the existing record has been read. */
+  /** Undefined until the existing record has been read. */
   recorded: RecordedSteps | undefined;
-  /** The newest part of the record. */
   part: RecordPart;
   waiting: Transition[];
   draining: Promise<void> | undefined;
-  /** Whether the last attempt to read or write has failed or takes too long. */
+  /** Whether the last request has failed or takes too long. */
   stalled: boolean;
   /**
-   * The number of calls of record() so far. A waiter is resolved when the steps of its first `reports` calls are written, or when a
-   * request fails or takes too long.
+   * The number of calls of record() so far. A waiter is resolved when the steps of its first `reports` calls are written, or when a request
+   * fails or takes too long.
    */
   reports: number;
   waiters: { reports: number; resolve(): void }[];
@@ -96,8 +90,8 @@ export function createPodRecorder(options: RecorderOptions): PodRecorder {
   const states = new Map<string, PodState>();
 
   /**
-   * Writes the waiting steps. If reading the existing record was given up, gives up the steps too, because their write would replace
-   * the existing steps. The next call of record() reads again.
+   * If reading the existing record was given up, gives up the steps too, because their write would replace the existing steps. The next
+   * call of record() reads again.
    */
   async function drain(state: PodState): Promise<void> {
     // Yield first, so that record() stores this promise before drain() clears it, and so that steps of one turn are written together.
@@ -190,13 +184,11 @@ async function retry(
   }
 }
 
-/** Resolves the waiters that wait for at most the first `reports` calls of record(). */
 function settle(state: PodState, reports: number): void {
   for (const waiter of state.waiters) if (waiter.reports <= reports) waiter.resolve();
   state.waiters = state.waiters.filter((waiter) => waiter.reports > reports);
 }
 
-/** Whether the API would reject the same request each time. */
 const isPermanent = (error: unknown): boolean =>
   error instanceof ApiError &&
   (error.reason === 'Forbidden' || error.reason === 'Invalid' || error.reason === 'BadRequest');

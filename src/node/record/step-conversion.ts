@@ -1,9 +1,8 @@
-/** Converts steps of a Pod's life between the API's and the core's representation. */
 import type { PodTransition } from '../../api/generated/types.ts';
 import type { Transition } from '../../lifecycle/types.ts';
 import { formatMicroTime, parseTime } from '../../machinery/time.ts';
 
-/** The record keeps at most this many characters of a message, since messages of containers and runtimes may be long. */
+/** Messages of containers and runtimes may be long. */
 const MESSAGE_CHARACTERS = 4096;
 
 export function toApi({ at, deadline, message, ...rest }: Transition): PodTransition {

@@ -9,7 +9,6 @@ const podWith = (uid: string, requests?: Record<string, string>): Pod => {
   return { ...pod, metadata: { ...pod.metadata, uid } };
 };
 
-/** Creates the shares with control groups that record the written shares. The test resolves or rejects each write. */
 function setUp() {
   const written: (number | undefined)[] = [];
   const writes: PromiseWithResolvers<void>[] = [];

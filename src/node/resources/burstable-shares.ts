@@ -6,24 +6,20 @@ import type { Log } from '../../platform/platform.ts';
 import { cpuShares, podCpuRequest, qosClass } from './container-resources.ts';
 
 export interface BurstableShares {
-  /** Counts the Pod's CPU request, if the Pod is Burstable. */
   add(pod: Pod): void;
   remove(pod: Pod): void;
   /** Resolves when the shares for all requests are written, or could not be written. */
   written(): Promise<void>;
 }
 
-/**
- * Returns the functions that update the CPU shares of `group`, the path of the control group. A failed write is logged, and is retried
- * only when the next Pod is added or removed.
- */
+/** `group`: the path of the control group. A failed write is logged, and is retried only when the next Pod is added or removed. */
 export function createBurstableShares(cgroups: Pick<Cgroups, 'set'>, group: string, log: Log): BurstableShares {
-  /** The CPU request of each Burstable Pod, in thousandths of a CPU, by UID. */
+  /** The CPU requests in thousandths of a CPU, by Pod UID. */
   const requests = new Map<string, number>();
   const wanted = (): number => cpuShares([...requests.values()].reduce((sum, each) => sum + each, 0));
   let writing: Promise<void> | undefined;
 
-  /** Runs one write at a time. If the sum has changed during a write, writes again. */
+  /** If the sum has changed during a write, writes again. */
   const write = async (): Promise<void> => {
     for (let written: number | undefined; written !== wanted(); ) {
       written = wanted();

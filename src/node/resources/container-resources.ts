@@ -1,7 +1,4 @@
-/**
- * Converts the requests and limits of a container and of a whole Pod to the values for the kernel. The functions are pure.
- * Source: pkg/kubelet/cm helpers, pkg/kubelet/kuberuntime and pkg/kubelet/qos policy of v1.33 (behavior).
- */
+/** The functions are pure. Source: pkg/kubelet/cm helpers, pkg/kubelet/kuberuntime and pkg/kubelet/qos policy of v1.33 (behavior). */
 import { isSidecar } from '../../api/core/v1/pod/containers.ts';
 import {
   countedDefers,
@@ -17,7 +14,7 @@ import type { ContainerConfig } from '../../runtime/runtime.ts';
 import type { CgroupFacts } from '../node-facts.ts';
 import { hugepagesName } from './hugepages.ts';
 
-/** The smallest CPU quota, and the smallest and the largest CPU shares, that the kernel accepts. */
+/** The kernel's limits. */
 const MIN_QUOTA_MICROS = 1000;
 export const MIN_SHARES = 2;
 const MAX_SHARES = 262_144;
@@ -30,7 +27,7 @@ const NOTHING: Quantity = { nano: 0n, format: 'DecimalSI' };
 const milli = (text: string | undefined): number => Number(quantityMilli(parseQuantity(text ?? '0') ?? NOTHING));
 const whole = (text: string | undefined): number => Number(quantityValue(parseQuantity(text ?? '0') ?? NOTHING));
 
-/** Returns the QoS class in the Pod's status if the API server has set it there; otherwise derives the class from the spec. */
+/** Prefers the class that the API server has set in the Pod's status. */
 export function qosClass(pod: Pod): QosClass {
   const recorded = pod.status?.qosClass;
   return recorded === 'Guaranteed' || recorded === 'Burstable' || recorded === 'BestEffort'
@@ -41,7 +38,7 @@ export function qosClass(pod: Pod): QosClass {
 export const cpuShares = (milliCpu: number): number =>
   Math.min(MAX_SHARES, Math.max(MIN_SHARES, Math.floor((milliCpu * 1024) / 1000)));
 
-/** Returns the CPU time per period of QUOTA_PERIOD_MICROS, in microseconds. */
+/** Returns microseconds per QUOTA_PERIOD_MICROS. */
 const cpuQuota = (milliCpu: number): number =>
   Math.max(MIN_QUOTA_MICROS, Math.floor((milliCpu * QUOTA_PERIOD_MICROS) / 1000));
 
@@ -67,10 +64,7 @@ export function oomScoreAdjust(
 const memoryRequest = ({ resources }: Container | EphemeralContainer): number =>
   whole(resources?.requests?.['memory'] ?? resources?.limits?.['memory']);
 
-/**
- * Returns the container's resources for CRI. Without `cgroups`, they contain no limits for huge pages and none of the settings of
- * memoryBehavior(). With `cgroups`, every huge page size of the machine is limited, to zero if the container has no limit for this size.
- */
+/** With `cgroups`, every huge page size of the machine is limited, to zero if the container has no limit for this size. */
 export function containerResources(
   pod: Pod,
   container: Container | EphemeralContainer,
@@ -96,8 +90,8 @@ export function containerResources(
 }
 
 /**
- * Returns settings that disable swap, if the kernel can limit it, and on cgroup v2 make an OOM kill end all processes of the container.
- * On cgroup v1, swap is only disabled for a container with a memory limit. Source: v1.33, NoSwap and singleProcessOOMKill.
+ * Disables swap, if the kernel can limit it, and on cgroup v2 makes an OOM kill end all processes of the container. On cgroup v1, swap is
+ * only disabled for a container with a memory limit. Source: v1.33, NoSwap and singleProcessOOMKill.
  */
 function memoryBehavior(
   memoryLimit: number,
@@ -109,8 +103,8 @@ function memoryBehavior(
 }
 
 /**
- * Returns the limits of the whole Pod: CPU shares and huge pages from its requests, CPU time and memory if every container has a limit,
- * and `pidsLimit` if it is positive. Init and defer containers count according to effectiveRequests() and summedLimits().
+ * Returns the limits of the whole Pod: CPU shares and huge pages from its requests, CPU time and memory if every container has a limit, and
+ * `pidsLimit` if it is positive.
  */
 export function podLimits(pod: Pod, hugepageSizes: readonly string[], pidsLimit: number): CgroupLimits {
   const requests = effectiveRequests(pod);
@@ -129,15 +123,15 @@ export function podLimits(pod: Pod, hugepageSizes: readonly string[], pidsLimit:
   };
 }
 
-/** Returns the effective CPU request of the Pod, in thousandths of a CPU. */
+/** Returns thousandths of a CPU. */
 export const podCpuRequest = (pod: Pod): number => amount(effectiveRequests(pod), 'cpu', quantityMilli);
 
 const amount = (quantities: ResourceQuantities, name: string, unit: (quantity: Quantity) => bigint): number =>
   Number(unit(quantities.get(name) ?? NOTHING));
 
 /**
- * Whether all containers limit the resource; a limit of zero means no limit. Defer containers whose requests and limits are all zero
- * are ignored, since they use the resources of the other containers.
+ * A limit of zero means no limit. Defer containers whose requests and limits are all zero are ignored, since they use the resources of the
+ * other containers.
  */
 function everyLimitAboveZero({ spec }: Pod, name: string): boolean {
   const { initContainers = [], containers = [] } = spec ?? {};

@@ -1,11 +1,10 @@
-/** Reads from /sys how many huge pages the kernel has reserved. */
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
-/** Returns the resource name of a page size in the kernel's notation: hugepages-2Mi for 2MB. */
+/** Converts the kernel's notation of a page size: 2MB becomes hugepages-2Mi. */
 export const hugepagesName = (size: string): string => `hugepages-${size.replace(/B$/, 'i')}`;
 
-/** Resolves to the reserved memory in bytes by page size (2MB, 1GB). Reserved memory is not available as normal memory. */
+/** Resolves to the reserved bytes by page size (2MB, 1GB). They are not available as normal memory. */
 export async function readHugepages(folder = '/sys/kernel/mm/hugepages'): Promise<Map<string, number>> {
   const found = new Map<string, number>();
   for (const entry of (await readdir(folder).catch(() => [])).sort()) {

@@ -1,4 +1,3 @@
-/** Tests OOM kill detection: the pure accounting as tables, and its persistence with a folder that imitates the kernel's files. */
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -119,7 +118,7 @@ describe('createOomReader()', () => {
   });
   const shown = (id: string, reason: string) => ({ exitCode: 137, reason, containerID: `containerd://${id}` });
 
-  /** Starts an agent. Returns a function that passes runs to the agent's reader and returns the resulting reasons of the runs. */
+  /** The returned function passes runs to the reader of a new agent and returns the resulting reasons of the runs. */
   async function agent() {
     const cgroups = await openCgroups(root);
     const read = createOomReader({ podDirectory, kills: () => cgroups.oomKills('/pod'), log: silentLog });

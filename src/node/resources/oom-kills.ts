@@ -1,15 +1,15 @@
 /**
- * Detects OOM kills that the runtime reports only as Error. On cgroup v2, the runtime's shim watches memory.events of the
- * container's group, and misses the kill if the group is removed before the shim has read the file. The Pod's group exists longer and
- * also counts the kills in its containers' groups.
+ * Detects OOM kills that the runtime reports only as Error. On cgroup v2, the runtime's shim watches memory.events of the container's
+ * group, and misses the kill if the group is removed before the shim has read the file. The Pod's group exists longer and also counts the
+ * kills in its containers' groups.
  *
  * Invariants:
- *  1. A run is judged when its end is first observed, and again if the runtime changes the reason. The verdict OOMKilled is final. It
- *     is persisted before a decision uses it, so that a new agent reports the same reason.
- *  2. Each kill is attributed only once, including kills that the runtime reports. The end of a later run by a SIGKILL of another
- *     origin therefore keeps the reason Error.
- * Runs that lifepod stops are judged as well, since memory may run out while a container stops. The kernel's count does not include
- * the SIGKILLs of stops.
+ * - The verdict OOMKilled is final. It is persisted before a decision uses it, so that a new agent reports the same reason.
+ * - Each kill is attributed only once, including kills that the runtime reports. A later run that ends by a SIGKILL of another origin keeps
+ *   the reason Error.
+ *
+ * Runs that lifepod stops are judged as well, since memory may run out while a container stops. The kernel's count does not include the
+ * SIGKILLs of stops.
  */
 import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -38,16 +38,13 @@ const NO_KILLS: OomAccount = { groupId: '', accounted: 0, killed: [] };
 const isSuspect = ({ state, exitCode, reason }: Run): boolean =>
   state === 'exited' && exitCode === SIGKILL_EXIT_CODE && reason === 'Error';
 const isReported = ({ state, reason }: Run): boolean => state === 'exited' && reason === OOM_KILLED;
-/**
- * Whether the run failed to start. If the memory limit is too small to start the container, the kernel kills runc, which starts the
- * container, in the container's group.
- */
+/** If the memory limit is too small to start the container, the kernel kills runc, which starts the container, in the container's group. */
 const isFailedStart = ({ state, reason }: Run): boolean => state === 'exited' && reason === 'StartError';
 const isOfInterest = (run: Run): boolean => isSuspect(run) || isReported(run) || isFailedStart(run);
 
 /**
- * Attributes the new kills in the group to runs and returns the updated account. `ended`: the runs of interest that have ended, or
- * whose reason the runtime has changed, since the last update. The function is pure.
+ * Attributes the new kills in the group to runs and returns the updated account. `ended`: the runs of interest that have ended, or whose
+ * reason the runtime has changed, since the last update. The function is pure.
  */
 export function settleKills(
   account: OomAccount,
@@ -58,8 +55,8 @@ export function settleKills(
   const before = account.groupId === groupId && account.accounted <= count ? account.accounted : 0;
   const reported = ended.filter(isReported).length;
   const suspects = ended.filter(isSuspect).sort((a, b) => (a.finishedAt ?? 0) - (b.finishedAt ?? 0));
-  // If the kernel counts processes, one run may cause any number of kills. If the runtime has reported no run as OOM-killed, attribute
-  // the new kills to all suspects.
+  // If the kernel counts processes, one run may cause any number of kills. If the runtime has reported no run as OOM-killed, attribute the
+  // new kills to all suspects.
   const left = unit === 'group' ? count - before - reported : reported === 0 && count > before ? suspects.length : 0;
   const found = suspects.slice(0, Math.max(0, left)).map(({ id }) => id);
   const settled = reported + found.length + ended.filter(isFailedStart).length;
@@ -85,8 +82,8 @@ export function createOomReader({ podDirectory, kills, log }: OomReaderOptions) 
   const judged = new Map<string, string | undefined>();
 
   /**
-   * Returns the account with the verdicts that previous agents persisted or reported in the Pod's status. Marks as judged the runs whose
-   * end the status has shown.
+   * Adopts the verdicts that previous agents persisted or reported in the Pod's status. Marks as judged the runs whose end the status has
+   * shown.
    */
   const adopt = (pod: Pod, runs: readonly ContainerObservation[]): OomAccount => {
     const kept = readAccount(file, log);
@@ -127,8 +124,8 @@ export function createOomReader({ podDirectory, kills, log }: OomReaderOptions) 
 }
 
 /**
- * Returns the runs whose end the Pod's status shows, or showed before a later run started. `reason`: the reason in the status; undefined
- * if the status no longer shows the end.
+ * Returns the runs whose end the Pod's status shows, or showed before a later run started. `reason`: undefined if the status no longer
+ * shows the end.
  */
 function shownRuns(pod: Pod, runs: readonly ContainerObservation[]) {
   const statuses = new Map(recordedStatuses(pod).map((status) => [status.name, status]));

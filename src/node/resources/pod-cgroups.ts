@@ -1,13 +1,10 @@
 /**
- * Manages the control groups of the Pods. <root>/kubepods contains a group for each Guaranteed Pod, and the groups burstable and
- * besteffort with the groups of the other Pods. In the group of a Pod, the runtime creates the groups of the containers.
+ * Manages the control groups of the Pods. <root>/kubepods contains a group for each Guaranteed Pod, and the groups burstable and besteffort
+ * with the groups of the other Pods. In the group of a Pod, the runtime creates the groups of the containers.
  *
- * Boundary: container-resources.ts computes the Pods' limits; platform/control-groups/cgroups.ts writes the kernel's files, and
- * platform/control-groups/slices.ts calls systemd.
  * Invariants:
- *  1. Each data folder has its own root, so that several engines on a machine do not interfere.
- *  2. A Pod's group exists before its first container is created, and is removed at the latest when nothing of the Pod is left. Groups
- *     that a killed engine left behind are removed by the next engine.
+ * - Each data folder has its own root, so that several engines on a machine do not interfere.
+ * - A Pod's group exists before its first container is created. Groups that a killed engine left behind are removed by the next engine.
  * Source: pkg/kubelet/cm of v1.33.
  */
 import { createHash } from 'node:crypto';
@@ -25,24 +22,23 @@ import { readHugepages } from './hugepages.ts';
 export interface PodCgroupSettings {
   /** The maximum number of processes and threads of a Pod. -1: no limit per Pod. */
   podPidsLimit: number;
-  /** The cgroup driver of the container runtime. */
   driver: 'cgroupfs' | 'systemd';
 }
 
 export interface PodCgroupsOptions {
   cgroups: Cgroups;
-  /** The root of the groups, from cgroupRootOf(). */
+  /** From cgroupRootOf(). */
   root: string;
-  /** The limits for all Pods of the node together. */
+  /** For all Pods of the node together. */
   limits: Capacity['podLimits'];
-  /** The maximum number of processes and threads of a Pod. -1: no limit per Pod. */
+  /** -1: no limit per Pod. */
   podPidsLimit: number;
   hugepageSizes: readonly string[];
   log: Log;
 }
 
 export interface PodCgroups {
-  /** Returns the parent group for the Pod's containers, in the notation of the runtime's cgroup driver. */
+  /** Returns the parent group of the Pod's containers, in the notation of the runtime's cgroup driver. */
   parentOf(pod: Pod): string;
   /** Whether create() must finish before the runtime creates the sandbox. */
   precedesSandbox: boolean;
@@ -50,29 +46,24 @@ export interface PodCgroups {
   add(pod: Pod): void;
   /** Creates the Pod's group and counts its CPU request. May run while the runtime creates the sandbox, unless precedesSandbox is true. */
   create(pod: Pod): Promise<void>;
-  /**
-   * Resolves to the OOM kills in the Pod's containers; undefined on cgroup v1, or if the Pod's group or its memory controller is missing.
-   */
+  /** Undefined on cgroup v1, or if the Pod's group or its memory controller is missing. */
   oomKills(pod: Pod): Promise<OomKills | undefined>;
   /**
-   * Called when nothing of the Pod runs: removes the Pod's group, except parts that still contain processes, and no longer counts the
-   * Pod's CPU request. Before a new sandbox, call create() again.
+   * Called when nothing of the Pod runs. Removes the Pod's group, except parts that still contain processes, and no longer counts the Pod's
+   * CPU request. Before a new sandbox, call create() again.
    */
   release(pod: Pod): Promise<void>;
-  /** Called when nothing of the Pod is left: kills processes that are still in the Pod's group, and removes the group. */
+  /** Called when nothing of the Pod is left. Kills processes that are still in the Pod's group, and removes the group. */
   remove(pod: Pod): Promise<void>;
-  /** Removes the groups of unknown Pods. Resolves after the CPU shares of the Burstable Pods were written, or could not be written. */
+  /** Also waits until the CPU shares of the Burstable Pods are written, or could not be written. */
   removeOrphans(isKnown: (uid: string) => boolean): Promise<void>;
 }
 
-/** Returns the root of a data folder's groups, relative to the mount point of the control groups. */
+/** Returns a path relative to the mount point of the control groups. */
 export const cgroupRootOf = (dataDir: string): string =>
   `/lifepod-${createHash('sha256').update(resolve(dataDir)).digest('hex').slice(0, 8)}`;
 
-/**
- * Opens the control groups for the engine of a data folder. Resolves to undefined if `podCgroups` is absent, because the runtime then
- * chooses the groups.
- */
+/** Resolves to undefined if the runtime chooses the control groups. */
 export async function openPodCgroups(options: {
   dataDir: string;
   log: Log;
@@ -93,7 +84,6 @@ export async function openPodCgroups(options: {
   });
 }
 
-/** Removes the groups of all Pods of the data folder's engine, for both cgroup drivers. */
 export async function removePodCgroups(dataDir: string): Promise<void> {
   const root = cgroupRootOf(dataDir);
   const cgroups = await openCgroups();
@@ -103,10 +93,8 @@ export async function removePodCgroups(dataDir: string): Promise<void> {
 
 const POD_GROUP = /^pod(?<uid>.+)$/;
 
-/** The paths of the groups that contain the Pods' groups, by QoS class. */
 type ClassGroups = Readonly<Record<'Guaranteed' | 'Burstable' | 'BestEffort', string>>;
 
-/** Creates or updates the groups that contain the Pods' groups, and resolves to the manager. */
 export async function createPodCgroups(options: PodCgroupsOptions): Promise<PodCgroups> {
   const { cgroups, log, hugepageSizes, podPidsLimit } = options;
   const kubepods = join(options.root, 'kubepods');
@@ -161,7 +149,6 @@ async function setUpClassGroups({ cgroups, limits, log }: PodCgroupsOptions, gro
     await cgroups.set(Burstable, { cpuShares: MIN_SHARES });
 }
 
-/** Removes the groups of unknown Pods from the group of a QoS class. A failure is logged. */
 async function removeOrphansIn(
   group: string,
   cgroups: Cgroups,

@@ -12,7 +12,6 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true }));
 
-/** Returns the number of inotify watches that the kernel reports for this process. */
 const watches = (): number =>
   readdirSync('/proc/self/fdinfo')
     .flatMap((fd) => (readTextIfPresent(`/proc/self/fdinfo/${fd}`) ?? '').split('\n'))

@@ -1,5 +1,4 @@
 /**
- * Reads the files of the folder of manifests, and reports changes of the folder.
  * Source: pkg/kubelet/config/file.go of v1.33: hidden files are skipped, folders are not read, and files are in the order of their names.
  */
 import { type FSWatcher, watch } from 'node:fs';
@@ -18,12 +17,12 @@ const SETTLE_MILLIS = 50;
 
 export interface ManifestFile {
   name: string;
-  /** The content. Absent if the file was not read; `failure` then contains the reason. */
+  /** Absent if the file could not be read. `failure` is the reason. */
   text?: string;
   failure?: string;
 }
 
-/** Resolves to the entries of the folder in the order of their names, except hidden entries and entries that disappear during the call. */
+/** Omits hidden entries, and entries that disappear during the call. */
 export async function readManifestFiles(folder: string): Promise<ManifestFile[]> {
   const names = (await readdir(folder)).filter((name) => !name.startsWith('.')).sort();
   const files = await Promise.all(names.map((name) => readManifestFile(folder, name)));
@@ -48,10 +47,7 @@ export interface FollowOptions {
   signal: AbortSignal;
 }
 
-/**
- * Creates the folder, and creates it again whenever it is removed. Calls `changed` when the folder has not changed for SETTLE_MILLIS after
- * a change, until `signal` aborts.
- */
+/** Creates the folder, also whenever it is removed. Calls `changed` when the folder has not changed for SETTLE_MILLIS after a change. */
 export function followFolder(folder: string, changed: () => void, { log, timers, signal }: FollowOptions): void {
   let watcher: FSWatcher | undefined;
   let settling: Timer | undefined;

@@ -14,7 +14,7 @@ let timers: VirtualTimers;
 let retries: number[];
 let errors: string[];
 let manifests: Manifests;
-/** Resolves with the names of the Pods of the next read. */
+/** Resolves to the names of the Pods of the next read. */
 let next: PromiseWithResolvers<string[]>;
 
 beforeEach(() => {
@@ -45,7 +45,7 @@ afterEach(() => {
 });
 
 const UNREADABLE = 'the manifests cannot be read';
-/** Starts to read a folder that cannot be read, because its parent is a file. */
+/** The folder cannot be read, because its parent is a file. */
 const startUnreadable = async (): Promise<void> => {
   writeFileSync(join(root, 'data'), '');
   await manifests.start();

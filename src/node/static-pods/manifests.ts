@@ -1,8 +1,4 @@
-/**
- * Reads the Pods that the manifests in the folder define: at the start, after each change of the folder, and 5 s after a failed read or
- * a call of retry().
- * Invariant: reads run one after the other, so that their results arrive in order.
- */
+/** Invariant: reads run one after the other, so that their results arrive in order. */
 import { join } from 'node:path';
 import { onAbort } from '../../platform/on-abort.ts';
 import type { Log, Timer, Timers } from '../../platform/platform.ts';
@@ -12,19 +8,18 @@ import { ManifestError, readManifest } from './parse-manifest.ts';
 import type { PodRecord } from './status-files.ts';
 
 export interface Wanted {
-  /** The valid Pods, by full name (namespace/name). */
+  /** By full name (namespace/name). */
   pods: ReadonlyMap<string, PodRecord>;
-  /** The names of the files that exist but do not define a valid Pod, or define a Pod that another file has already defined. */
+  /** The names of the files that do not define a valid Pod, or define a Pod that another file has already defined. */
   unreadable: ReadonlySet<string>;
 }
 
-/** A log entry about a file. */
 interface Remark {
   message: 'manifest skipped' | 'manifest read with warnings';
   reason: string;
 }
 
-/** The delay before a retry. Retries are timed, because no event reports that a disk can be read or written again. */
+/** No event reports that a disk can be read or written again. */
 const RETRY_MILLIS = 5_000;
 
 export interface ManifestsOptions {
@@ -33,14 +28,13 @@ export interface ManifestsOptions {
   timers: Timers;
   log: Log;
   signal: AbortSignal;
-  /** Called with the result of each read that succeeds. */
   found(wanted: Wanted): void;
 }
 
 export interface Manifests {
-  /** Starts to watch the folder. Resolves after the first attempt to read the folder. */
+  /** Resolves after the first attempt to read the folder. */
   start(): Promise<void>;
-  /** Reads the folder again after 5 s. Further calls until then have no effect. */
+  /** Reads the folder again after RETRY_MILLIS. Further calls until then have no effect. */
   retry(): void;
 }
 
@@ -82,10 +76,7 @@ export function createManifests({ folder, nodeName, timers, log, signal, found }
   };
 }
 
-/**
- * Resolves to the Pods that the files define, and the remarks about the files by file name. If several files define a Pod of the same name,
- * the first file is used.
- */
+/** `remarks` are by file name. If several files define a Pod of the same name, the first file is used. */
 export async function readAll(
   files: readonly ManifestFile[],
   nodeName: string,

@@ -33,7 +33,6 @@ let waiters: { met: () => boolean; resolve: () => void }[];
 const happened = (): void => {
   for (const { met, resolve } of waiters) if (met()) resolve();
 };
-/** Resolves when the condition is met. Checks the condition after each event of the API and each write of a status. */
 const until = (met: () => boolean): Promise<void> =>
   new Promise((resolve) => {
     waiters.push({ met, resolve });
@@ -43,7 +42,6 @@ const stored = (): Pod[] => backend.objects(PODS) as Pod[];
 const mirrorOf = (uid: string): Pod | undefined =>
   stored().find(({ metadata }) => metadata.annotations?.[MIRROR_ANNOTATION] === uid);
 
-/** Starts the mirrors. `existing`: the Pods that exist in the API before the start. */
 async function start(existing: Pod[] = []): Promise<void> {
   const options = { timers: systemTimers(), log: silentLog, signal: stop.signal };
   const client = clientOf(backend);

@@ -1,5 +1,5 @@
 /**
- * Maintains the mirror Pods, which show the node's static Pods in the API: for each name, reconciles the mirror with the static Pod.
+ * Maintains the mirror Pods, which show the node's static Pods in the API.
  *
  * Boundary: no static Pod waits for its mirror; failed requests are retried.
  * Source: pkg/kubelet/pod/mirror_client.go and tryReconcileMirrorPods of v1.33.
@@ -21,16 +21,15 @@ export interface MirrorsOptions {
   timers: Timers;
   log: Log;
   signal: AbortSignal;
-  /** Returns the static Pod with the full name (namespace/name), with its newest status; undefined: there is none. */
+  /** Returns the static Pod with its newest status; undefined: there is none. `fullName`: namespace/name. */
   podOf(fullName: string): Pod | undefined;
-  /** Writes the status of a Pod in the API. */
   writeStatus(mirror: Pod, status: PodStatus): Promise<void>;
 }
 
 export interface Mirrors {
-  /** Called when the static Pod with the full name has started, changed or ended: reconciles its mirror in the background. */
+  /** Called when the static Pod has started, changed or ended. Reconciles its mirror in the background. */
   changed(fullName: string): void;
-  /** Called when a mirror of this node was added, changed or removed in the API: reconciles the mirror in the background. */
+  /** Called when a mirror of this node was added, changed or removed in the API. Reconciles the mirror in the background. */
   seen(mirror: Pod, removed: boolean): void;
   /** Returns the UID of the static Pod whose mirror has this UID; undefined: there is no such mirror. */
   mirrored(uid: string): string | undefined;
@@ -110,8 +109,8 @@ export function createMirrors(options: MirrorsOptions): Mirrors {
 }
 
 /**
- * Deletes the mirror. With a grace period, the mirror is marked as terminating, like its Pod; with 0, it is removed. Does nothing
- * if the mirror no longer exists, even if another Pod has its name.
+ * With a grace period, the mirror is marked as terminating, like its Pod; with 0, the mirror is removed. Does nothing if the mirror no
+ * longer exists, even if another Pod has its name.
  */
 async function deleteMirror(pods: ResourceClient<Pod>, mirror: Pod, gracePeriodSeconds: number): Promise<void> {
   const { name, namespace, uid } = mirror.metadata;
@@ -122,7 +121,7 @@ async function deleteMirror(pods: ResourceClient<Pod>, mirror: Pod, gracePeriodS
   }
 }
 
-/** Reads the Pod that has the name of the mirror. Rejects with `taken` if the API forbids this, as for a Pod of another node. */
+/** Rejects with `taken` if the API forbids this, as for a Pod of another node. */
 async function readOther(pods: ResourceClient<Pod>, { metadata }: Pod, taken: unknown): Promise<Pod> {
   try {
     return await pods.get(metadata.name, metadata.namespace);
@@ -131,7 +130,6 @@ async function readOther(pods: ResourceClient<Pod>, { metadata }: Pod, taken: un
   }
 }
 
-/** Returns the mirror for the Pod. The Node object owns it. */
 function mirrorOf(pod: Pod, node: Node): Pod {
   const { name, namespace, labels, annotations } = pod.metadata;
   const owner = { apiVersion: 'v1', kind: 'Node', name: node.metadata.name, uid: uidOf(node), controller: true };
@@ -145,10 +143,7 @@ function mirrorOf(pod: Pod, node: Node): Pod {
   return { apiVersion: 'v1', kind: 'Pod', metadata, spec: pod.spec };
 }
 
-/**
- * Returns a connection that forwards all requests to `node`, but replaces the UID of the requested Pod by the result of `ownUid`. Clients
- * of the API know only the UID of a static Pod's mirror.
- */
+/** Clients of the API know only the UID of a static Pod's mirror. `ownUid` converts this UID to the UID of the static Pod. */
 export function throughMirrors(node: NodeConnection, ownUid: (uid: string) => string): NodeConnection {
   const own = (pod: PodRef): PodRef => ({ ...pod, uid: ownUid(pod.uid) });
   return {
@@ -161,8 +156,8 @@ export function throughMirrors(node: NodeConnection, ownUid: (uid: string) => st
 }
 
 /**
- * Returns whether the mirror shows the Pod. A mirror that a client has deleted shows the Pod only if the Pod is terminating as well;
- * otherwise, a new mirror replaces the deleted one.
+ * A mirror that a client has deleted shows the Pod only if the Pod is terminating as well; otherwise, a new mirror replaces the deleted
+ * one.
  */
 const shows = (mirror: Pod, pod: Pod | undefined): boolean =>
   pod !== undefined &&

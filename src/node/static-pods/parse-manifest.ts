@@ -1,9 +1,6 @@
 /**
- * Creates a static Pod from the text of its manifest: decodes the text, sets defaults, and validates the Pod as the API server
- * does.
- * Boundary: reads no files and sends no requests to the API.
- * Source: pkg/kubelet/config (common.go, file.go) of v1.33: names, UID, annotations, tolerations; v1.34's error texts for
- * references to API objects (the documentation of v1.33 forbids such references, too).
+ * Source: pkg/kubelet/config (common.go, file.go) of v1.33: names, UID, annotations, tolerations; v1.34's error texts for references to API
+ * objects (the documentation of v1.33 forbids such references, too).
  */
 import { createHash } from 'node:crypto';
 import { podKind } from '../../api/core/v1/pod/index.ts';
@@ -25,10 +22,8 @@ export class ManifestError extends Error {
 }
 
 export interface ManifestSource {
-  /** The name of the file in the folder of manifests. */
   file: string;
   nodeName: string;
-  /** Milliseconds since the epoch. */
   now: number;
 }
 
@@ -37,7 +32,7 @@ export interface ReadManifest {
   warnings: string[];
 }
 
-/** Creates the Pod that the manifest defines. Rejects with a ManifestError if the manifest is invalid. */
+/** Rejects with a ManifestError if the manifest is invalid. */
 export async function readManifest(text: string, { file, nodeName, now }: ManifestSource): Promise<ReadManifest> {
   const { value, unknownFields, typeErrors } = decode(podKind.schema, await documentOf(text));
   if (typeErrors[0] !== undefined) throw new ManifestError(typeErrors[0]);
@@ -94,16 +89,13 @@ async function documentOf(text: string): Promise<unknown> {
   return document;
 }
 
-/** Returns JSON with sorted keys, so that equal values have equal texts. */
+/** Sorts the keys, so that equal values have equal texts. */
 const canonical = (value: unknown): string =>
   JSON.stringify(value, (_, each: unknown) =>
     isJsonObject(each) ? Object.fromEntries(Object.entries(each).sort(([a], [b]) => (a < b ? -1 : 1))) : each,
   );
 
-/**
- * Sets the defaults of the Pod and validates it, as the API server does, and refuses references to API objects, which static Pods
- * may not have.
- */
+/** Refuses references to API objects, which static Pods may not have. */
 function complete(pod: Pod, now: number, warn: (sentence: string) => void): void {
   podKind.defaults?.(pod);
   podKind.prepareForCreate?.(pod, { now, warn });

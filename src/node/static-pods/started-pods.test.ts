@@ -12,7 +12,6 @@ const recordOf = (name: string, uid = name): PodRecord => {
 const web = recordOf('web');
 const other = recordOf('other');
 
-/** Creates the slots. `steps`: the calls to the records, the mirrors and apply(), in order. The operations in `failing` fail. */
 function slotsOf(stored: PodRecord[] = []) {
   const steps: string[] = [];
   const warnings: unknown[] = [];

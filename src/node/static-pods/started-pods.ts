@@ -1,8 +1,8 @@
 /**
- * Manages the static Pods that have started and not ended, at most one with each full name (namespace/name).
+ * Manages the static Pods that have started and not ended.
  * Invariants:
- *  1. A new Pod, and a new status of a Pod, is recorded on the disk (see status-files.ts) before the worker receives the Pod.
- *  2. A Pod is terminated even if its record cannot be written.
+ * - A new Pod, and a new status of a Pod, is recorded on the disk (see status-files.ts) before the worker receives the Pod.
+ * - A Pod is terminated even if its record cannot be written.
  */
 import type { Pod, PodStatus } from '../../api/generated/types.ts';
 import { uidOf } from '../../machinery/meta.ts';
@@ -11,23 +11,15 @@ import { fullNameOf, type Mirrors } from './mirrors.ts';
 import type { PodRecord, Records } from './status-files.ts';
 
 export interface Slots {
-  /** Returns the record of the Pod with this UID; undefined if there is none. */
   ofUid(uid: string | undefined): PodRecord | undefined;
-  /**
-   * Records the Pod with this status, and passes the Pod to its worker. Does nothing if the status is unchanged or no Pod has this
-   * UID. Throws if the record cannot be written.
-   */
+  /** Does nothing if the status is unchanged or no Pod has this UID. Throws if the record cannot be written. */
   putStatus(uid: string, status: PodStatus): void;
   /** Records the Pod and passes it to its worker. If the record cannot be written, logs the error and returns false instead. */
   tryPut(record: PodRecord): boolean;
-  /**
-   * Like tryPut(), but passes the Pod to its worker even if the record cannot be written. In that case, the Pod is recorded with its next
-   * status.
-   */
+  /** Like tryPut(), but passes the Pod to its worker even if the record cannot be written. */
   putOrEnter(record: PodRecord): void;
   /** Passes the recorded Pods of an earlier engine to their workers. */
   restore(): void;
-  /** Removes the entry and the record of a Pod that has been removed from the node. */
   remove(record: PodRecord): void;
 }
 
@@ -36,19 +28,18 @@ export interface SlotsOptions {
   mirrors: Pick<Mirrors, 'changed'>;
   log: Log;
   signal: AbortSignal;
-  /** Passes the Pod to its worker. */
   apply(pod: Pod): void;
 }
 
-/** Returns functions that add and remove entries of `slots`, which contains the records of the Pods by full name. */
+/** The keys of `slots` are full names. */
 export function createSlots(slots: Map<string, PodRecord>, options: SlotsOptions): Slots {
   const { records, mirrors, log, signal, apply } = options;
   const enter = (record: PodRecord): void => {
     const fullName = fullNameOf(record.pod);
     slots.set(fullName, record);
     mirrors.changed(fullName);
-    // Apply the change later, because the worker may be in the middle of a decision. Changes from the API do not arrive during a
-    // decision either.
+    // Apply the change later, because the worker may be in the middle of a decision. Changes from the API do not arrive during a decision
+    // either.
     queueMicrotask(() => {
       const pod = slots.get(fullName)?.pod;
       if (pod !== undefined && !signal.aborted) apply(pod);

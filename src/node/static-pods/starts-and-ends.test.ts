@@ -13,7 +13,7 @@ const record = (file: string, uid: string, more: Partial<Pod> = {}): PodRecord =
 const deleted = { metadata: { name: 'a', uid: '1', deletionTimestamp: formatTime(NOW) } };
 const shutDown = { status: { phase: 'Failed', reason: 'Terminated' } };
 
-/** Returns the steps from the running to the wanted records, as `begin FILE UID` or `end FILE UID REASON`. */
+/** Returns the steps as `begin FILE UID` or `end FILE UID REASON`. */
 function steps(slots: PodRecord[], wanted: PodRecord[], options: { begins?: boolean; unreadable?: string[] } = {}) {
   const byName = (records: PodRecord[]) => new Map(records.map((each) => [each.file, each]));
   const { begins = true, unreadable = [] } = options;

@@ -1,4 +1,4 @@
-/** Decides which static Pods start and end, and how their objects change when they terminate and start again. The functions are pure. */
+/** The functions are pure. */
 import { withCondition } from '../../api/core/v1/pod/strategy.ts';
 import type { Pod } from '../../api/generated/types.ts';
 import { formatTime } from '../../machinery/time.ts';
@@ -8,11 +8,11 @@ import type { PodRecord } from './status-files.ts';
 export interface Step {
   kind: 'begin' | 'end';
   record: PodRecord;
-  /** Replaced: the manifest was changed. Absent for other ends (the manifest was removed, or a shutdown ended the Pod) and for starts. */
+  /** Replaced: the manifest was changed. Absent for other ends and for starts. */
   reason?: 'Replaced';
 }
 
-/** Returns the steps from the Pods that run (`slots`, by full name) to the wanted Pods. `begins`: whether the node starts Pods now. */
+/** `slots`: the Pods that run, by full name. `begins`: whether the node starts Pods now. */
 export function nextSteps(
   slots: ReadonlyMap<string, PodRecord>,
   { pods, unreadable }: Wanted,
@@ -31,8 +31,7 @@ export function nextSteps(
 }
 
 /**
- * Returns whether a shutdown of the machine ended the Pod or kept it from starting. Such a Pod starts again with the machine, as static
- * Pods do upstream.
+ * Whether a shutdown of the machine ended the Pod or kept it from starting. As upstream, such a static Pod starts again with the machine.
  */
 export const isShutDown = ({ status }: Pick<Pod, 'status'>): boolean =>
   status?.phase === 'Failed' && (status.reason === 'Terminated' || status.reason === 'NodeShutdown');
@@ -46,8 +45,8 @@ export function asBeforeTermination(record: PodRecord): PodRecord {
 }
 
 /**
- * Returns the Pod as a delete request to the API would change it. `reason` determines which defer containers run; `given`
- * replaces the grace period of the Pod.
+ * Returns the Pod as a delete request to the API would change it. `reason` determines which defer containers run; `given` replaces the
+ * grace period of the Pod.
  * Sources: the kubelet of v1.33, which gives a static Pod at least one second; the specification of defer containers.
  */
 export function terminating(pod: Pod, now: number, reason: Step['reason'], given?: number): Pod {
@@ -73,8 +72,8 @@ export function terminating(pod: Pod, now: number, reason: Step['reason'], given
 }
 
 /**
- * Returns a terminating Pod as a second delete request with the grace period would change it; undefined if the Pod is not terminating, or
- * if the request would not end it sooner.
+ * Returns a terminating Pod as a second delete request would change it; undefined if the Pod is not terminating, or if the request would
+ * not end the Pod sooner.
  */
 export function shortened({ metadata, ...pod }: Pod, now: number, graceSeconds: number | undefined): Pod | undefined {
   const { deletionTimestamp, deletionGracePeriodSeconds = 0 } = metadata;
@@ -84,7 +83,6 @@ export function shortened({ metadata, ...pod }: Pod, now: number, graceSeconds: 
   return { ...pod, metadata: { ...metadata, ...deletion } };
 }
 
-/** Returns the changed records of the terminating Pods that a second delete request with the grace period ends sooner; see shortened(). */
 export const endingSooner = (
   slots: ReadonlyMap<string, PodRecord>,
   now: number,

@@ -119,7 +119,6 @@ describe('nextSteps', async () => {
   });
 });
 
-/** An API that rejects every request. */
 const refusing = new Proxy({} as ResourceApi, {
   get: () => () => Promise.reject(serviceUnavailable('the API is down')),
 });
@@ -152,7 +151,6 @@ describe('static Pods', () => {
   };
   const file = (name: string): string => join(dataDir, 'manifests', name);
   const pods = new Map<string, Pod>();
-  /** Resolves when apply() has been called `count` times since the last start of the engine. */
   const appliedTimes = (count: number): Promise<void> =>
     new Promise((resolve) => {
       waiting = { count, resolve };

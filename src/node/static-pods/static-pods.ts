@@ -1,15 +1,13 @@
 /**
- * Manages static Pods: the Pods that the manifests in a folder of the node define. They run even if the API server is unreachable.
+ * Static Pods run even if the API server is unreachable.
  *
- * Boundary: passes Pods to the workers and shows them in the API as mirrors; src/lifecycle makes the decisions about each Pod.
  * Invariants:
- *  1. The containers of a manifest start without any request to the API.
- *  2. At most one Pod of each name (namespace/name) runs: the new Pod of a changed file starts after the old one has ended.
- *  3. A Pod is recorded on the disk before it starts, and remains recorded until nothing of the Pod is left on the node. A Pod that cannot
- *     be recorded does not start yet; a Pod that has started can be terminated even if this cannot be recorded.
- *  4. A manifest that becomes invalid or unreadable changes nothing: its Pod runs at least until the file is corrected or removed.
- *  5. A Pod that a shutdown of the machine has ended is removed and starts again after the next start of the machine, even if its
- *     termination is completed only then.
+ * - The containers of a manifest start without any request to the API.
+ * - The new Pod of a changed file starts after the old one has ended.
+ * - A Pod is recorded on the disk before it starts, and remains recorded until nothing of the Pod is left on the node. A Pod that has
+ *   started can be terminated even if this cannot be recorded.
+ * - A manifest that becomes invalid or unreadable changes nothing: its Pod runs at least until the file is corrected or removed.
+ * - A Pod that a shutdown of the machine has ended starts again after the next start of the machine.
  * Source: "Create static Pods" and "Pod Lifecycle" of the v1.33 documentation; pkg/kubelet/config of v1.33.
  */
 import { join } from 'node:path';
@@ -29,29 +27,27 @@ export interface StaticPodsOptions extends Platform {
   nodeName: string;
   dataDir: string;
   signal: AbortSignal;
-  /** Passes the new or changed Pod to its worker. `removed`: whether the Pod has been finalized and no longer exists. */
+  /** `removed`: whether the Pod has been finalized and no longer exists. */
   apply(pod: Pod, removed: boolean): void;
-  /** Writes the status of a Pod to the API. */
   writeStatus(mirror: Pod, status: PodStatus): Promise<void>;
-  /** Whether the node is terminating its Pods because the machine shuts down: no Pod starts before the next start of the machine. */
+  /** While this is true, no static Pod starts. */
   isShuttingDown(): boolean;
 }
 
 export interface StaticPods extends PodSource {
-  /** Passes the recorded Pods and the Pods of the folder to their workers, and watches the folder from then on. */
+  /** Passes the recorded Pods and the Pods of the folder to their workers, and watches the folder. */
   start(): Promise<void>;
   /** Whether the Pod is a static Pod that has started and not ended. */
   owns(pod: Pod): boolean;
-  /** Called when nothing of the Pod is left on the node: deletes its record, and starts Pods that waited for its end. */
+  /** Called when nothing of the Pod is left on the node. Starts Pods that waited for its end. */
   ended(uid: string): void;
-  /** Called when a mirror of this node was added, changed or removed in the API: reconciles the mirror. */
+  /** Called when a mirror of this node was added, changed or removed in the API. */
   mirrorSeen(mirror: Pod, removed: boolean): void;
-  /** Converts a UID of the API to the UID that the node uses: for a mirror, the UID of its static Pod; for other Pods, the same UID. */
+  /** For a mirror, returns the UID of its static Pod; for other Pods, the same UID. */
   ownUid(uid: string): string;
   /**
-   * Ends all static Pods gracefully and starts none from then on. Resolves when all of them have been removed and the deletion of their
-   * mirrors has been tried. May be repeated, with a shorter grace period. `gracePeriodSeconds` replaces
-   * the Pods' own grace periods; the minimum is 1 s.
+   * Starts no static Pod from then on. Resolves when all of them have been removed and the deletion of their mirrors has been tried. May be
+   * repeated, with a shorter grace period. `gracePeriodSeconds` replaces the Pods' own grace periods; the minimum is 1 s.
    */
   endAll(gracePeriodSeconds?: number): Promise<void>;
 }
@@ -63,7 +59,7 @@ const NOTHING: Wanted = { pods: new Map(), unreadable: new Set() };
 export function createStaticPods(options: StaticPodsOptions): StaticPods {
   const { timers, log, signal, dataDir, apply, isShuttingDown } = options;
   const running = new Map<string, PodRecord>();
-  /** The Pods that the manifests define; undefined until the folder has been read. */
+  /** Undefined until the folder has been read. */
   let wanted: Wanted | undefined;
   let ending: { all: PromiseWithResolvers<void>; graceSeconds?: number } | undefined;
   const mirrors = createMirrors({ ...options, podOf: (fullName) => running.get(fullName)?.pod });
@@ -131,9 +127,8 @@ export function createStaticPods(options: StaticPodsOptions): StaticPods {
 }
 
 /**
- * Returns two functions for Pods that a shutdown has ended and whose manifests can no longer be read. `startAgain` starts such a Pod from
- * its record. If the new record cannot be written, it calls `retryLater`, which causes a later call of `retryStarts`. `isPossible`:
- * whether the node may start the Pod of the record, and the manifest cannot be read.
+ * Starts Pods again that a shutdown has ended and whose manifests can no longer be read. `startAgain` starts such a Pod from its record. If
+ * the new record cannot be written, it calls `retryLater`, which causes a later call of `retryStarts`.
  */
 function createSecondStarts(
   tryPut: (record: PodRecord) => boolean,

@@ -1,6 +1,5 @@
 /**
- * Stores a record of each static Pod that has started: a file with the Pod's object, including its status, and the name of its manifest.
- * The next engine reads the records, because the API contains no static Pods, only their mirrors. Therefore a Pod is terminated
+ * The next engine reads the records of the started static Pods, because the API contains only their mirrors. Therefore a Pod is terminated
  * gracefully and runs to completion only once, even if its manifest was removed or the engine was killed.
  */
 import { readdirSync, rmSync } from 'node:fs';
@@ -11,15 +10,15 @@ import { ensurePrivateFolder, readTextIfPresent, writeFileAtomic } from '../../p
 import type { Log } from '../../platform/platform.ts';
 
 export interface PodRecord {
-  /** The name of the manifest in its folder. */
+  /** The name of the manifest. */
   file: string;
   pod: Pod;
 }
 
 export interface Records {
-  /** Reads the records of an earlier engine. Deletes records that cannot be read. */
+  /** Deletes records that cannot be read. */
   load(): PodRecord[];
-  /** Writes the record. It is durable when the function returns. */
+  /** The record is durable when the function returns. */
   write(record: PodRecord): void;
   remove(uid: string): void;
 }

@@ -1,5 +1,3 @@
-/** Reads the capacity and the system information of the machine. */
-
 import { readFile, statfs } from 'node:fs/promises';
 import { availableParallelism, release } from 'node:os';
 import type { NodeSystemInfo } from '../../api/generated/types.ts';
@@ -13,27 +11,26 @@ import { readProcessLimits } from '../usage/machine-usage.ts';
 export const DEFAULT_MAX_PODS = 110;
 
 export interface CapacityOptions {
-  /** A folder on the disk that holds logs and emptyDir volumes. The size of this disk is the capacity of ephemeral-storage. */
+  /** A folder on the disk with logs and emptyDir volumes. The size of this disk is the capacity of ephemeral-storage. */
   folder: string;
-  /** Resources reserved for the system and the node's daemons. Absent: none. */
   reserved?: Reserved;
-  /** The eviction thresholds, of which the hard ones reduce the allocatable resources. Absent: none. */
+  /** The hard eviction thresholds reduce the allocatable resources. */
   thresholds?: readonly Threshold[];
-  /** The maximum number of Pods on the node. Absent: DEFAULT_MAX_PODS. */
+  /** Absent: DEFAULT_MAX_PODS. */
   maxPods?: number;
 }
 
 export interface Capacity {
   memoryBytes: number;
-  /** The quantities that the machine has, by resource, for the Node's status. */
+  /** Quantities by resource, for the Node's status. */
   capacity: Record<string, string>;
-  /** The quantities that Pods can request, by resource, for the Node's status. */
+  /** The quantities that Pods can request. */
   allocatable: Record<string, string>;
   /** The maximum that all Pods together may use. */
   podLimits: { cpuMilli: number; memoryBytes: number; pids: number };
 }
 
-/** Reads the capacity of the machine. Rejects if more is reserved than the machine has. */
+/** Rejects if more is reserved than the machine has. */
 export async function readCapacity(options: CapacityOptions): Promise<Capacity> {
   const { folder, reserved = NOTHING, thresholds = [], maxPods = DEFAULT_MAX_PODS } = options;
   const [memoryBytes, disk, huge, { maxPid: pids }] = await Promise.all([
@@ -75,9 +72,8 @@ async function readMemory(): Promise<number> {
 }
 
 /**
- * Reads the system information for the Node's status. `runtime`: the name and version of the runtime, such as containerd://1.6.20.
- * `version`: reported as the kubelet's version. Values that cannot be read are empty, except systemUUID, which is then the machine
- * ID, and osImage, which is then Linux.
+ * `runtime`: the name and version of the runtime, such as containerd://1.6.20. `version`: reported as the kubelet's version. Values that
+ * cannot be read are empty, except systemUUID, which is then the machine ID, and osImage, which is then Linux.
  */
 export async function readSystemInfo(runtime: string, version: string): Promise<NodeSystemInfo> {
   const read = (path: string): Promise<string> =>

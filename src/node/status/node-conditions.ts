@@ -1,4 +1,4 @@
-/** Composes the conditions of the Node. The functions are pure. Source: pkg/kubelet/nodestatus of v1.33 (reasons and messages). */
+/** The functions are pure. Source: pkg/kubelet/nodestatus of v1.33 (reasons and messages). */
 import type { NodeCondition } from '../../api/generated/types.ts';
 import { formatTime } from '../../machinery/time.ts';
 import type { PressureCondition } from '../eviction/thresholds.ts';
@@ -27,8 +27,8 @@ const PRESSURES: readonly { type: PressureCondition; yes: Cause; no: Cause }[] =
 ];
 
 /**
- * Returns the conditions of the Node. `problems`: the reasons why the node is not ready; empty: it is ready. `before`: the current
- * conditions of the Node; the transition time of a condition whose status is unchanged is kept.
+ * `problems`: the reasons why the node is not ready. `before`: the current conditions; the transition time of a condition whose status is
+ * unchanged is kept.
  */
 export function nodeConditions(
   pressures: ReadonlySet<PressureCondition>,

@@ -1,7 +1,4 @@
-/**
- * Records the Events of the node itself: the start of its agent, and changes of the node's state.
- * Source: pkg/kubelet/kubelet_node_status.go of v1.33 (reasons, wording).
- */
+/** Source: pkg/kubelet/kubelet_node_status.go of v1.33 (reasons, wording). */
 
 import type { Node, NodeStatus } from '../../api/generated/types.ts';
 import { NODES } from '../../api/resources.ts';
@@ -10,7 +7,7 @@ import { createEventRecorder } from '../../client/events.ts';
 import type { SharedInformers } from '../../client/shared-informers.ts';
 import type { Log, Timers } from '../../platform/platform.ts';
 
-/** The reasons of the Events for each condition: when the condition becomes True, and when it becomes False or Unknown. */
+/** The reasons when the condition becomes True, and when it becomes False or Unknown. */
 const CONDITION_EVENTS: Readonly<Record<string, readonly [holds: string, holdsNot: string]>> = {
   Ready: ['NodeReady', 'NodeNotReady'],
   MemoryPressure: ['NodeHasInsufficientMemory', 'NodeHasSufficientMemory'],
@@ -32,10 +29,7 @@ export interface NodeEvents {
   reported(before: NodeStatus | undefined, status: NodeStatus): void;
 }
 
-/**
- * Records an Event for the start of the agent, and from then on for every change of spec.unschedulable by any client. Returns the function
- * to call with each new status.
- */
+/** Records an Event for the start of the agent, and from then on for every change of spec.unschedulable by any client. */
 export function createNodeEvents({ client, informers, nodeName, timers, log, signal }: NodeEventsOptions): NodeEvents {
   const events = createEventRecorder(client, { component: 'kubelet', host: nodeName, timers, log, signal });
   // Events about a Node use the node's name as the UID, as upstream's Events do.

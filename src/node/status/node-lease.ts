@@ -1,7 +1,6 @@
 /**
- * Renews the node's Lease, which only shows that the agent is alive. Therefore the renewal waits only for the API, not for the
- * runtime.
- * Invariants: there is only one timer; a renewal is tried four times within the Lease's duration, even after a failure.
+ * The Lease only shows that the agent is alive, so the renewal waits only for the API, not for the runtime.
+ * Invariant: a renewal is tried four times within the Lease's duration, even after a failure.
  * Source: "Leases" of the v1.33 documentation (namespace, durations).
  */
 
@@ -16,7 +15,6 @@ import type { Log, Timer, Timers } from '../../platform/platform.ts';
 
 export interface NodeLeaseOptions {
   client: Client;
-  /** Returns the Node as it is registered now. */
   node(): Node;
   timers: Timers;
   log: Log;
@@ -27,7 +25,7 @@ export const LEASE_NAMESPACE = 'kube-node-lease';
 const DURATION_SECONDS = 40;
 const RENEW_MILLIS = 10_000;
 
-/** Renews the Lease until `signal` aborts. Resolves after the first attempt, successful or not. */
+/** Resolves after the first attempt, successful or not. */
 export async function startNodeLease({ client, node, timers, log, signal }: NodeLeaseOptions): Promise<void> {
   const leases = client.resource<Lease>(LEASES);
   let lease: Lease | undefined;

@@ -64,7 +64,6 @@ const node = (): Node => backend.objects(NODES)[0] as Node;
 const lease = (): Lease => backend.objects(LEASES)[0] as Lease;
 const ready = () => node().status?.conditions?.find(({ type }) => type === 'Ready');
 const writes = (): string[] => backend.calls.filter((call) => /^(create|update|patch)/.test(call));
-/** Advances the time, and waits until a check has ended. */
 const advance = async (millis: number): Promise<void> => {
   timers.advance(millis);
   await reporter.check();

@@ -1,11 +1,8 @@
 /**
- * Registers the Node object of this machine (registration.ts) and reports its status.
- * Boundary: reads the machine (machine-facts.ts) and the runtime's state; writes the Node's status. node-lease.ts renews the Lease.
  * Invariants:
- *  1. There is only one timer for reports.
- *  2. The status is checked at the latest ten seconds after the previous check has ended. It is written when it has changed, and at
- *     least about every five minutes.
- *  3. The Node is read before each comparison, so that changes by other clients are taken into account.
+ * - The status is checked at the latest ten seconds after the previous check has ended. It is written when it has changed, and at least
+ *   about every five minutes.
+ * - The Node is read before each comparison, so that changes by other clients are taken into account.
  * Source: "Nodes" of the v1.33 documentation; pkg/kubelet/nodestatus (reasons, messages and Events).
  */
 
@@ -27,7 +24,7 @@ import { createRuntimeState, type RuntimeState, type RuntimeStateSource } from '
 export interface NodeStatusOptions extends RegistrationOptions {
   informers: SharedInformers;
   runtime: Pick<ContainerRuntime, 'notReady' | 'version' | 'listImages' | 'features'>;
-  /** Resolves to the current IP addresses of the node, at most one of each family, IPv4 first. */
+  /** At most one address of each family, IPv4 first. */
   internalIps(): Promise<readonly string[]>;
   capacity: Capacity;
   pressure: Pick<NodePressure, 'conditions'>;
@@ -35,7 +32,7 @@ export interface NodeStatusOptions extends RegistrationOptions {
   problems?(): string[];
   /** Reported as the kubelet's version, such as v1.33.0+lifepod. */
   version: string;
-  /** Reads the system information for the status. Absent: readSystemInfo() reads it from this machine. */
+  /** Absent: readSystemInfo() reads the system information from this machine. */
   systemInfo?: typeof readSystemInfo;
   timers: Timers;
   log: Log;
@@ -43,9 +40,9 @@ export interface NodeStatusOptions extends RegistrationOptions {
 }
 
 export interface NodeStatusReporter {
-  /** Checks the runtime and reports the status, after the end of a report in progress. A failure is only logged. */
+  /** The check starts after the end of a report in progress. A failure is only logged. */
   check(): Promise<void>;
-  /** Called when the runtime's images may have changed: lists them again and reports the status. */
+  /** Lists the images again and reports the status. */
   imagesChanged(): void;
 }
 
@@ -53,8 +50,8 @@ const CHECK_MILLIS = 10_000;
 const HEARTBEAT_MILLIS = 5 * 60_000;
 
 /**
- * Registers the Node, reports its status and renews its Lease until `signal` aborts. Resolves after the first report and the first
- * attempt to renew the Lease. Rejects if registration fails.
+ * Registers the Node, reports its status and renews its Lease until `signal` aborts. Resolves after the first report and the first attempt
+ * to renew the Lease. Rejects if registration fails.
  */
 export async function startNodeStatus(options: NodeStatusOptions): Promise<NodeStatusReporter> {
   const { timers, log, signal } = options;
@@ -97,13 +94,11 @@ export async function startNodeStatus(options: NodeStatusOptions): Promise<NodeS
 }
 
 interface StatusReports {
-  /** Returns the Node as it was last read or written. */
   node(): Node;
   /** Writes the status if it has changed or a heartbeat is due. Registers the Node again if it was deleted. */
   report(): Promise<void>;
 }
 
-/** Registers the Node, and resolves with the functions that read and report it. Rejects if the registration fails. */
 async function createStatusReports(options: NodeStatusOptions, runtime: RuntimeStateSource): Promise<StatusReports> {
   const { client, nodeName, timers, log, signal } = options;
   const nodes = client.resource<Node>(NODES);
@@ -147,7 +142,7 @@ async function createStatusReports(options: NodeStatusOptions, runtime: RuntimeS
 
 const sameJson = (a: unknown, b: unknown): boolean => JSON.stringify(sorted(a)) === JSON.stringify(sorted(b));
 
-/** Returns the value with sorted keys, so that equal objects have equal JSON. */
+/** Sorts the keys, so that equal objects have equal JSON. */
 const sorted = (value: unknown): unknown =>
   Array.isArray(value)
     ? value.map(sorted)
@@ -160,10 +155,7 @@ const sorted = (value: unknown): unknown =>
         )
       : value;
 
-/**
- * Returns the parts of `status` that this node reports, without the heartbeat times, which always change. `next`: the status to report;
- * conditions of other types belong to other clients.
- */
+/** Omits the heartbeat times, which always change. `next`: the status to report; conditions of other types belong to other clients. */
 const reported = (status: NodeStatus | undefined, next: NodeStatus): unknown => ({
   addresses: status?.addresses,
   allocatable: status?.allocatable,
@@ -200,10 +192,7 @@ async function readStatus(
   };
 }
 
-/**
- * Returns the fields about the features of the runtime. userNamespaces is false whatever the runtime supports, because lifepod does not map
- * user IDs.
- */
+/** userNamespaces is false whatever the runtime supports, because lifepod does not map user IDs. */
 const featureStatus = ({ supplementalGroupsPolicy, handlers }: RuntimeFeatures): NodeStatus => ({
   features: { supplementalGroupsPolicy },
   runtimeHandlers: handlers.map(({ name, recursiveReadOnlyMounts }) => ({

@@ -1,4 +1,3 @@
-/** Registers the Node object of this machine. */
 import type { Node } from '../../api/generated/types.ts';
 import { NODES } from '../../api/resources.ts';
 import type { Client } from '../../client/client.ts';
@@ -8,9 +7,9 @@ import { architecture } from '../../platform/architecture.ts';
 export interface RegistrationOptions {
   client: Client;
   nodeName: string;
-  /** The ranges of the addresses of the node's Pods, IPv4 first. */
+  /** IPv4 first. */
   podCidrs: readonly string[];
-  /** Labels of the Node in addition to those that every Node has. Absent: none. */
+  /** In addition to the labels that every Node has. */
   labels?: Readonly<Record<string, string>>;
 }
 
@@ -25,7 +24,7 @@ export function nodeLabels(nodeName: string): Record<string, string> {
   };
 }
 
-/** Creates the Node, or updates the labels and the Pod CIDRs of an existing one. Resolves with the Node. */
+/** Creates the Node, or updates the labels and the Pod CIDRs of an existing one. */
 export async function registerNode({ client, nodeName, podCidrs, labels: more }: RegistrationOptions): Promise<Node> {
   const nodes = client.resource<Node>(NODES);
   const labels = { ...more, ...nodeLabels(nodeName) };

@@ -1,9 +1,8 @@
 /**
- * Reads the state of the container runtime for the node's status: whether it answers and is ready, its version, features and images.
  * Invariants:
- *  1. Only one query runs at a time; concurrent readers share the query's answer.
- *  2. No reader waits longer than 30 s. A runtime that has hung for 30 s counts as down until it answers.
- *  3. After a successful listing, images are listed again only after imagesChanged() was called.
+ * - One query runs at a time; concurrent readers share the query's answer.
+ * - No reader waits longer than 30 s. A runtime that has hung for 30 s counts as down until it answers.
+ * - After a successful listing, images are listed again only after imagesChanged() was called.
  * Source: pkg/kubelet/runtime.go and kubelet.go of v1.33 (maxWaitForContainerRuntime: 30 s).
  */
 import type { ContainerImage } from '../../api/generated/types.ts';
@@ -15,12 +14,12 @@ const SILENT_MILLIS = 30_000;
 const SILENT = `container runtime is down: it has not answered for ${SILENT_MILLIS / 1000} s`;
 
 export interface RuntimeState {
-  /** The reasons why the runtime is not ready; empty if the runtime is ready. */
+  /** Empty if the runtime is ready. */
   problems: readonly string[];
   /** The name and version, such as containerd://1.6.20. If the runtime is down, the last known version; '' if none is known. */
   version: string;
   images: readonly ContainerImage[];
-  /** The features of the runtime; undefined if the runtime does not report its features, or has not answered yet. */
+  /** Undefined if the runtime does not report its features, or has not answered yet. */
   features?: RuntimeFeatures;
 }
 
@@ -33,7 +32,7 @@ export interface RuntimeStateOptions {
 }
 
 export interface RuntimeStateSource {
-  /** Resolves to the state of the runtime. Rejects when `signal` aborts. */
+  /** Rejects when `signal` aborts. */
   read(): Promise<RuntimeState>;
   /** Makes the next query list the images again. */
   imagesChanged(): void;

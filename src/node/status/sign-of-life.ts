@@ -1,7 +1,6 @@
 /**
- * Determines when the previous agent was last known to be alive, and thereby the outage in which no agent ran. The outage does not
- * count towards the grace periods of terminating Pods. The sign of life is the renewal of the node's Lease, so the Lease must be
- * read before this agent renews it.
+ * The outage in which no agent ran does not count towards the grace periods of terminating Pods. The sign of life is the renewal of the
+ * node's Lease, so the Lease must be read before this agent renews it.
  */
 
 import type { Lease } from '../../api/generated/types.ts';
@@ -12,7 +11,7 @@ import type { Millis } from '../../machinery/time.ts';
 import type { Log, Timers } from '../../platform/platform.ts';
 import { LEASE_NAMESPACE } from './node-lease.ts';
 
-/** The timeout of the request: more than a reachable API needs, but short, because static Pods wait for the result. */
+/** More than a reachable API needs, but short, because static Pods wait for the result. */
 const ANSWERED_WITHIN_MILLIS = 1000;
 
 /**
@@ -53,8 +52,8 @@ export interface OutageClock {
 }
 
 /**
- * Creates the clock of the outage that began at `from`, when the previous agent was last alive according to its clock. There is no outage
- * if `from` is undefined, or in the future according to the clock of this agent.
+ * `from`: when the previous agent was last alive, according to its clock. There is no outage if `from` is undefined, or in the future
+ * according to the clock of this agent.
  */
 export function createOutageClock(from: Millis | undefined, timers: Pick<Timers, 'now'>): OutageClock {
   let end: Millis | undefined;

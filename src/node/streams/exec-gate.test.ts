@@ -5,12 +5,11 @@ import { createStartGate, limitStarts } from './exec-gate.ts';
 
 const never = new AbortController().signal;
 const ok: ExecResult = { exitCode: 0, stdout: '', stderr: '' };
-/** Resolves when all promises that can settle have settled. */
 const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 function gate(limit: number): {
   run(id: string, signal?: AbortSignal): Promise<ExecResult>;
-  /** Starts a command of a client. end() ends this command in the same way as a command that run() has started. */
+  /** end() ends this command in the same way as a command that run() has started. */
   client(id: string, signal?: AbortSignal): Promise<void>;
   started: string[];
   end(id: string, outcome?: Error): Promise<void>;

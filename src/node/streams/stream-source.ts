@@ -1,12 +1,10 @@
-/** Serves exec, attach and port-forward: finds the container run or sandbox and gets the URL of its streams from the runtime. */
-
 import { internalError } from '../../machinery/status.ts';
 import type { NodeConnection, StreamEndpoint } from '../../ports/node-connection.ts';
 import type { ContainerStreams } from '../../runtime/runtime.ts';
 import type { RunLookup } from '../pod/run-lookup.ts';
 import type { StartGate } from './exec-gate.ts';
 
-/** Returns an error with the v1.33 kubelet's text, and with the prefix that the API server adds for a failed upgrade. */
+/** The v1.33 kubelet's text, with the prefix that the API server adds for a failed upgrade. */
 const refused = (cause: string) => internalError(`unable to upgrade connection: ${cause}`);
 
 export function createStreamSource(

@@ -1,13 +1,11 @@
 /**
- * Measures a folder that Pods write to. The folder may contain anything, including files that cannot be read and paths that are
- * longer than the kernel accepts.
+ * Measures a folder that Pods write to. The folder may contain anything, including files that cannot be read and paths that are longer than
+ * the kernel accepts.
  *
  * Invariants:
- *  1. folderUsage() rejects only when `signal` aborts. An entry that cannot be read and the content of a folder that cannot be
- *     opened count as zero; the error is reported to `unreadable`, unless the entry no longer exists or is no longer a folder.
- *  2. Few files are open at a time, however deep the folders are. Only the names of folders and the numbers of inodes with several
- *     hard links are kept in memory.
- *  3. A call of folderUsage() runs only one file system call at a time, so that it puts little load on the disk.
+ * - Few files are open at a time, however deep the folders are. Only the names of folders and the numbers of inodes with several hard links
+ *   are kept in memory.
+ * - A call runs one file system call at a time, so that it puts little load on the disk.
  */
 import type { Dir, Stats } from 'node:fs';
 import { constants } from 'node:fs';
@@ -19,15 +17,15 @@ export interface DiskUse {
 }
 
 /**
- * The maximum length in bytes of a folder's path; a folder with a longer path is opened in several steps. The kernel accepts paths of up
- * to 4096 bytes, and the name of an entry in the folder, with its slash, adds up to 256 bytes.
+ * A folder with a longer path, in bytes, is opened in several steps. The kernel accepts paths of up to 4096 bytes, and the name of an entry
+ * in the folder, with its slash, adds up to 256 bytes.
  */
 const LONGEST_PATH = 3800;
 const BLOCK_BYTES = 512;
 
 /**
- * A folder that is to be read; `parent` is undefined for the measured folder, whose `name` is its path. `name` has one character
- * per byte (Latin-1), because file names need not be valid UTF-8.
+ * `parent`: undefined for the measured folder, whose `name` is its path. `name` has one character per byte (Latin-1), because file names
+ * need not be valid UTF-8.
  */
 interface Folder {
   name: string;
@@ -35,8 +33,9 @@ interface Folder {
 }
 
 /**
- * Resolves to the disk usage of the file or folder at `path`, with everything below it on the same file system; zero if lstat() fails, for
- * example because nothing exists at `path`. A file with several hard links counts once.
+ * Resolves to the disk usage of the file or folder at `path`, with everything below it on the same file system. A file with several hard
+ * links counts once. What cannot be read counts as zero; the error is reported to `unreadable`, unless the entry no longer exists. Rejects
+ * only when `signal` aborts.
  */
 export async function folderUsage(
   path: string,
@@ -83,10 +82,7 @@ export async function folderUsage(
 
 const bytesOf = (path: string): Buffer => Buffer.from(path, 'latin1');
 
-/**
- * Opens the folder. The result's `path` is a path of the folder that is valid until the caller closes `handle`; `handle` is
- * undefined if the path was short enough to open the folder directly.
- */
+/** `path` is valid until the caller closes `handle`; `handle` is undefined if the path was short enough to open the folder directly. */
 async function openFolder(folder: Folder): Promise<{ path: string; entries: Dir; handle?: FileHandle }> {
   const names: string[] = [];
   for (let each: Folder | undefined = folder; each !== undefined; each = each.parent) names.push(each.name);

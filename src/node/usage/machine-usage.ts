@@ -1,7 +1,4 @@
-/**
- * Reads the usage of the machine, its disks, networks and processes, the networks of Pods, and the size of the files in a folder.
- * CPU and memory are read from /proc, which does not depend on the version of cgroups. Source: proc(5).
- */
+/** CPU and memory are read from /proc, which does not depend on the version of cgroups. Source: proc(5). */
 import { readdir, readFile, stat, statfs } from 'node:fs/promises';
 import type { Millis } from '../../machinery/time.ts';
 
@@ -10,7 +7,7 @@ const TICKS_PER_SECOND = 100;
 
 export interface MachineUsage {
   at: Millis;
-  /** The total CPU time of all cores since the machine started, without idle time and iowait. */
+  /** The CPU time of all cores since the machine started, without idle time and iowait. */
   cpuNanoSeconds: number;
   bootedAt: Millis;
   memory: { usageBytes: number; workingSetBytes: number; availableBytes: number; rssBytes: number };
@@ -33,8 +30,8 @@ export function parseStat(text: string): { cpuNanoSeconds: number; bootedAt: Mil
 }
 
 /**
- * Parses /proc/meminfo. Memory is counted as upstream counts it for a cgroup: the working set is the used memory without inactive
- * file pages.
+ * Parses /proc/meminfo. Memory is counted as upstream counts it for a cgroup: the working set is the used memory without inactive file
+ * pages.
  */
 export function parseMemory(text: string): MachineUsage['memory'] {
   const bytes = (key: string): number => {
@@ -68,10 +65,7 @@ export async function readInterfaces(pid: number | 'self'): Promise<InterfaceUsa
   return text === undefined ? undefined : parseInterfaces(text);
 }
 
-/**
- * Parses /proc/PID/net/dev: two header lines, then one line per interface with its name and numbers, such as the received and sent bytes.
- * Omits the loopback interface.
- */
+/** Parses /proc/PID/net/dev. Omits the loopback interface. */
 export function parseInterfaces(text: string): InterfaceUsage[] {
   return text
     .trimEnd()
@@ -94,10 +88,7 @@ export async function readMachineInterfaces(): Promise<InterfaceUsage[]> {
   return chosen.length === 0 ? all : chosen;
 }
 
-/**
- * Returns the interfaces of the default routes in /proc/net/route. The file has a header line, then one line per route, which begins with
- * the route's interface and destination (00000000 for a default route).
- */
+/** The destination of a default route is 00000000. */
 export const defaultInterfaces = (routes: string): string[] =>
   routes.split('\n').flatMap((line) => {
     const [name = '', destination] = line.split(/\s+/);
@@ -107,7 +98,7 @@ export const defaultInterfaces = (routes: string): string[] =>
 export interface DiskUsage {
   capacityBytes: number;
   usedBytes: number;
-  /** The number of bytes available to users other than root. */
+  /** Available to users other than root. */
   availableBytes: number;
   inodes: number;
   inodesFree: number;
@@ -140,7 +131,10 @@ export async function readProcessLimits(): Promise<ProcessLimits> {
   };
 }
 
-/** Resolves to the disk usage of the files directly in the folder, and the number of its entries; zeros if the folder cannot be read. */
+/**
+ * `usedBytes`: the disk usage of the files directly in the folder. `files`: the number of entries of the folder. Resolves to zeros if the
+ * folder cannot be read.
+ */
 export async function readFolderSize(folder: string): Promise<{ usedBytes: number; files: number }> {
   const names = await readdir(folder).catch(() => []);
   const sizes = await Promise.all(

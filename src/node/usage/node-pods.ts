@@ -1,7 +1,3 @@
-/**
- * Joins the node's Pods with the usage of their running containers, and reads the usage of their networks and log files, for the
- * reports that contain usage.
- */
 import { join } from 'node:path';
 import { containersOf } from '../../api/core/v1/pod/containers.ts';
 import type { Pod } from '../../api/generated/types.ts';
@@ -11,13 +7,12 @@ import { containerLogPath } from '../container/container-config.ts';
 import type { RuntimeView } from '../pod/worker/ports.ts';
 import { type InterfaceUsage, readFolderSize, readInterfaces } from './machine-usage.ts';
 
-/** A Pod with its sandboxes and containers in the runtime. */
 export interface NodePod extends RuntimeView {
   pod: Pod;
   logDirectory: string;
 }
 
-/** A running container with its usage. `startedAt` is undefined if the runtime does not report the time. */
+/** `startedAt`: undefined if the runtime does not report the time. */
 export interface UsedContainer {
   name: string;
   startedAt: Millis | undefined;
@@ -29,11 +24,10 @@ export interface UsedPod {
   pod: Pod;
   logDirectory: string;
   containers: UsedContainer[];
-  /** The ID of the ready sandbox; undefined if no sandbox is ready. */
   sandboxId: string | undefined;
 }
 
-/** Returns the Pods that have a running container among `usages`, with their running containers in the order of the spec. */
+/** Omits Pods without running containers. The containers are in the order of the spec. */
 export function usedPods(pods: readonly NodePod[], usages: readonly ContainerUsage[]): UsedPod[] {
   const byId = new Map(usages.map((usage) => [usage.id, usage]));
   return pods.flatMap(({ pod, logDirectory, containers, sandboxes }) => {
@@ -49,16 +43,13 @@ export function usedPods(pods: readonly NodePod[], usages: readonly ContainerUsa
 }
 
 export interface PodNetworks {
-  /** Discards the cached process IDs of all sandboxes except those of `pods`. */
+  /** Discards the cached process IDs of other Pods' sandboxes. */
   keep(pods: readonly UsedPod[]): void;
-  /** Resolves to the network interfaces of the Pod; undefined if the Pod uses the host network, or its network cannot be found. */
+  /** Resolves to undefined if the Pod uses the host network, or its network cannot be found. */
   interfaces(pod: UsedPod, signal: AbortSignal): Promise<InterfaceUsage[] | undefined>;
 }
 
-/**
- * Creates the reader of the Pods' networks. It caches the process ID of each sandbox, which does not change during the life of the
- * sandbox.
- */
+/** The process ID of a sandbox is cached, since it does not change during the life of the sandbox. */
 export function createPodNetworks(runtime: RuntimeUsage): PodNetworks {
   const pids = new Map<string, number>();
   return {
@@ -78,6 +69,6 @@ export function createPodNetworks(runtime: RuntimeUsage): PodNetworks {
   };
 }
 
-/** Returns the disk usage and the number of a container's log files, including the logs of its earlier runs. */
+/** Includes the logs of the container's earlier runs. */
 export const logSize = (logDirectory: string, container: string): ReturnType<typeof readFolderSize> =>
   readFolderSize(join(logDirectory, containerLogPath(container, 0), '..'));

@@ -25,7 +25,6 @@ afterEach(() => stop.abort());
 const settled = async (): Promise<void> => {
   for (let turn = 0; turn < 10; turn++) await new Promise(setImmediate);
 };
-/** Creates the Pod unless it exists, and sets its status. */
 const set = async (name: string, nodeName: string, status: PodStatus): Promise<void> => {
   const isNew = !backend.objects(PODS).some(({ metadata }) => metadata.name === name);
   const spec = { nodeName, containers: [{ name: 'app', image: 'i' }] };

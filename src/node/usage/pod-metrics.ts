@@ -1,8 +1,3 @@
-/**
- * Maintains metrics of the Pods on this node: start duration, restarts, outcomes and duration of defer containers, and the number of
- * Pods by phase.
- */
-
 import type { Namespace, Pod } from '../../api/generated/types.ts';
 import { NAMESPACES, PODS } from '../../api/resources.ts';
 import type { SharedInformers } from '../../client/shared-informers.ts';
@@ -22,7 +17,6 @@ export interface PodMetricsOptions extends Platform {
   signal: AbortSignal;
 }
 
-/** Watches the node's Pods in the API, and updates the metrics when Pods are added, change or are deleted. */
 export function startPodMetrics({ informers, nodeName, metrics, timers, signal }: PodMetricsOptions): void {
   const starts = metrics.histogram(
     'lifepod_pod_start_duration_seconds',
@@ -32,7 +26,7 @@ export function startPodMetrics({ informers, nodeName, metrics, timers, signal }
   );
   const restarts = metrics.counter('lifepod_container_restarts_total', 'Restarts of containers.', ['namespace']);
   const countList = deferMetrics(metrics, timers);
-  /** For each Pod that was seen before its start and has not been Ready yet, the time when it was first seen, by UID. */
+  /** When a Pod that has not been Ready yet was first seen, by UID. Omits Pods that were first seen after their start. */
   const seenAt = new Map<string, Millis>();
   const look = (pod: Pod): void => {
     const uid = uidOf(pod);
@@ -51,8 +45,8 @@ export function startPodMetrics({ informers, nodeName, metrics, timers, signal }
     { fieldSelector: `spec.nodeName=${nodeName}`, signal },
     {
       added(pod) {
-        // A Pod with a startTime was first seen after its start, usually because a previous engine started it, so the duration of
-        // its start is unknown.
+        // A Pod with a startTime was first seen after its start, usually because a previous engine started it, so the duration of its start
+        // is unknown.
         if (pod.status?.startTime === undefined) seenAt.set(uidOf(pod), timers.now());
         look(pod);
       },
@@ -80,16 +74,12 @@ const restartsOf = ({ status }: Pod): number =>
     0,
   );
 
-/** Whether the Pod's list of defer containers has ended or was skipped entirely. */
 const deferIsOver = ({ status }: Pod): boolean => {
   const condition = status?.conditions?.find(({ type }) => type === 'Deferred');
   return condition !== undefined && condition.reason !== 'DeferContainersRunning';
 };
 
-/**
- * Registers the metrics of defer containers. Returns a function to call when a Pod's list of defer containers has ended. It counts the
- * outcome of each entry and, unless all entries were skipped, the list and its duration.
- */
+/** The returned function is called when a Pod's list of defer containers has ended. */
 function deferMetrics(metrics: Metrics, timers: Clock): (pod: Pod) => void {
   const lists = metrics.counter(
     'lifepod_defer_lists_total',

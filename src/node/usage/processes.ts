@@ -1,7 +1,9 @@
-/** Counts the processes of containers by the control group that the kernel reports for each process. */
 import { readdir, readFile } from 'node:fs/promises';
 
-/** Resolves to the number of processes of each container by container ID. Containers without processes are absent. */
+/**
+ * Resolves to the number of processes by container ID, according to the control group of each process. Containers without processes are
+ * absent.
+ */
 export async function countProcesses(containerIds: readonly string[]): Promise<Map<string, number>> {
   const ids = new Set(containerIds);
   const counts = new Map<string, number>();

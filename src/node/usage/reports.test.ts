@@ -1,4 +1,3 @@
-/** Tests the node's reports about simulated Pods, with measurements of the real machine. */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -48,10 +47,7 @@ function pods(): NodePod[] {
   ];
 }
 
-/**
- * Creates reports about a Pod with two running containers, of which `side` uses half a core. A third container belongs to no known
- * Pod.
- */
+/** The container `side` uses half a core. A third container belongs to no known Pod. */
 function reports() {
   const began = timers.now();
   const usage = (id: string, name: string, cores: number): ContainerUsage => ({

@@ -1,8 +1,5 @@
 /**
- * Creates the node's reports: the usage that `kubectl top` shows, and the kubelet's documents, which the proxy subresource of the
- * Node serves.
- *
- * Boundary: only reads (the runtime, /proc, the sizes of files). The API server authorizes the requests.
+ * Boundary: the API server authorizes the requests.
  * Invariant: nothing is measured unless a report is requested (sampler.ts).
  */
 import { availableParallelism, totalmem } from 'node:os';
@@ -26,13 +23,13 @@ export interface NodeReportsOptions {
   nodeName: string;
   runtime: RuntimeUsage & Pick<ContainerRuntime, 'imageFolder'>;
   pods(): NodePod[];
-  /** The settings of the node, as a KubeletConfiguration without kind, for /configz. */
+  /** A KubeletConfiguration without kind, for /configz. */
   configuration: Readonly<Record<string, unknown>>;
-  /** The metrics that /metrics reports, in addition to the metrics of the claims' volumes. */
+  /** /metrics reports these metrics and those of the claims' volumes. */
   metrics: Metrics;
   /**
-   * The folder that contains the Pods' folders and pods-memory, the tmpfs of all Pods. The disk of this folder is reported as the
-   * disk of logs, and of volumes without a file system of their own.
+   * Contains the Pods' folders and pods-memory, the tmpfs of all Pods. The disk of this folder is reported as the disk of logs, and of
+   * volumes without a file system of their own.
    */
   dataDir: string;
   timers: Timers;
@@ -76,7 +73,6 @@ export function createNodeReports(options: NodeReportsOptions): NodeReports {
   };
 }
 
-/** The sources of the measurements in the reports. */
 interface Sources {
   look(signal: AbortSignal): Promise<Sample>;
   sampler: Sampler;
@@ -89,7 +85,6 @@ interface Sources {
 
 type ReadDocument = (signal: AbortSignal) => Promise<NodeDocument>;
 
-/** Returns the functions that create the kubelet's documents, by path. */
 function createDocuments(options: NodeReportsOptions, sources: Sources): Readonly<Record<string, ReadDocument>> {
   const { nodeName, dataDir, runtime, metrics, timers } = options;
   const { look, networks, volumes, podsIn } = sources;
@@ -150,7 +145,7 @@ export function nodeUsage(node: string, pair: SamplePair, pods: readonly UsedPod
   };
 }
 
-/** Returns the Pods that have running containers, with their names, namespaces, UIDs and images. Source: the kubelet's /runningpods. */
+/** Source: the kubelet's /runningpods. */
 const runningPods = (pods: readonly UsedPod[]) => ({
   kind: 'PodList',
   apiVersion: 'v1',

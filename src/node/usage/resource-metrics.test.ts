@@ -49,7 +49,6 @@ const MACHINE: Sample['machine'] = {
   memory: { usageBytes: 4, workingSetBytes: 3, availableBytes: 2, rssBytes: 1 },
 };
 
-/** Returns the lines of the samples, without the lines about the type and the purpose of a metric. */
 const samplesIn = (text: string): string[] => text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
 const typesIn = (text: string): string[] =>
   text.split('\n').flatMap((line) => (line.startsWith('# TYPE ') ? [line.slice('# TYPE '.length)] : []));

@@ -1,7 +1,4 @@
-/**
- * Creates the metrics of /metrics/resource and /metrics/cadvisor, and the volume metrics of /metrics. Source: v1.33 "Node metrics
- * data", the kubelet's resource and volume metrics, cAdvisor's names.
- */
+/** Source: v1.33 "Node metrics data", the kubelet's resource and volume metrics, cAdvisor's names. */
 
 import type { Pod } from '../../api/generated/types.ts';
 import { family, type MetricFamily, type MetricSample, single } from '../../platform/metrics.ts';
@@ -19,7 +16,7 @@ interface Metric<Measured, Value = number> {
   valueIn(measured: Measured): Value;
 }
 
-/** A metric of containers. A container has no sample if its value is undefined. */
+/** A container has no sample if its value is undefined. */
 type ContainerMetric = Metric<UsedContainer, number | undefined>;
 
 const seconds = (nanoSeconds: number): number => nanoSeconds / 1e9;
@@ -45,7 +42,6 @@ const CONTAINER_START: ContainerMetric = {
   valueIn: ({ startedAt }) => (startedAt === undefined ? undefined : startedAt / 1000),
 };
 
-/** The memory and disk metrics of containers that only /metrics/cadvisor has, in the order of the output. */
 const CADVISOR_MEMORY: readonly ContainerMetric[] = [
   {
     type: 'gauge',
@@ -115,7 +111,7 @@ const NETWORK_METRICS: readonly Metric<InterfaceUsage>[] = [
   },
 ];
 
-/** Returns the metrics of /metrics/resource: CPU and memory of the node, Pods and containers, and the containers' start times. */
+/** Returns the metrics of /metrics/resource. */
 export function resourceMetrics(pods: readonly UsedPod[], { machine }: Sample): MetricFamily[] {
   const labelsOf = (pod: UsedPod, { name }: UsedContainer): Labels => ({ container: name, ...podLabels(pod) });
   const starts = containerFamily(CONTAINER_START, pods, labelsOf);
@@ -141,8 +137,8 @@ export function resourceMetrics(pods: readonly UsedPod[], { machine }: Sample): 
 }
 
 /**
- * Returns the metrics of /metrics/cadvisor. `interfaces` contains the interfaces of each Pod, in the order of `pods`, and
- * undefined for a Pod whose network is the host's or unknown.
+ * Returns the metrics of /metrics/cadvisor. `interfaces`: the interfaces of each Pod, in the order of `pods`; undefined for a Pod whose
+ * network is the host's or unknown.
  */
 export function cadvisorMetrics(
   pods: readonly UsedPod[],
@@ -189,7 +185,6 @@ function containerFamily(
   return family(type, name, help, samples);
 }
 
-/** Returns a metric of the Pods. The value of a Pod is the sum of the values of its containers. */
 function podFamily({ type, name, help, valueIn }: Metric<UsedContainer>, pods: readonly UsedPod[]): MetricFamily {
   const samples = pods.map((pod) => ({
     labels: podLabels(pod),
@@ -213,7 +208,7 @@ function networkFamily(
   return family(type, name, help, samples);
 }
 
-/** Returns the metrics of the claims' volumes. A claim has at most one sample per metric, even if several Pods use it. */
+/** A claim has at most one sample per metric, even if several Pods use it. */
 export function volumeMetrics(claims: readonly { pod: Pod; usage: VolumeUsage }[]): MetricFamily[] {
   const byClaim = new Map(claims.map((each) => [`${each.pod.metadata.namespace}/${each.usage.claim}`, each.usage.own]));
   const figure = (name: string, help: string, of: (disk: DiskUsage) => number): MetricFamily =>

@@ -23,7 +23,7 @@ const sample = (at: number, containers: ContainerUsage[] = []): Sample => ({
   containers,
 });
 
-/** Creates a sampler, in virtual time, of a machine that always uses two cores. */
+/** The machine always uses two cores. */
 function sampling() {
   const timers = createVirtualTimers(1_000_000);
   const looks: number[] = [];
@@ -41,9 +41,7 @@ function sampling() {
     end,
     sampler,
     timers,
-    /** Advances the virtual time by `millis`. */
     pass: (millis: number) => timers.run(() => false, timers.now() + millis),
-    /** Requests a pair. Returns it with its window and the duration of the request, both in milliseconds. */
     async ask() {
       const began = timers.now();
       let answer: Awaited<ReturnType<typeof sampler.pair>> | undefined;
@@ -131,7 +129,6 @@ test('containerRate() and machineRate() compute CPU time per second', () => {
   // The container `new` started between the samples. In the second call, the time of its start is unknown.
   expect(containerRate(pair, container(3000, 1, 'new'), 2500)).toBe(2e9);
   expect(containerRate(pair, container(3000, 1, 'new'), undefined)).toBeUndefined();
-  // The counter of this container has not changed.
   expect(containerRate(pair, container(3000, 5), undefined)).toBe(0);
   expect(containerRate(pair, container(1000, 5), undefined)).toBeUndefined();
   expect(machineRate(pair)).toBe(2e9);

@@ -1,27 +1,24 @@
 /**
- * Computes the CPU usage of the node and its containers: the rate at which counters that only grow have grown between two samples.
+ * Computes the CPU usage of the node and its containers as the growth of counters between two samples.
  *
- * Samples are taken only on request. A request waits for a second sample, one second after the first, if there is no earlier
- * sample to reuse.
+ * Samples are taken only on request. If no earlier sample can be reused, a request waits for a second sample, one second after the first.
  * Source: the behavior of metrics-server, except that metrics-server samples every 15 s even without requests.
  *
  * Invariants:
- *  1. The sampler takes at most one sample per second, however many requests there are. Concurrent requests share their samples.
- *  2. Samples that are older than a minute are dropped at the next request, and at most about two dozen are kept.
+ * - The sampler takes at most one sample per second, however many requests there are. Concurrent requests share their samples.
+ * - Samples that are older than a minute are dropped at the next request, and at most about two dozen are kept.
  */
 import type { Millis } from '../../machinery/time.ts';
 import type { Timers } from '../../platform/platform.ts';
 import type { ContainerUsage } from '../../runtime/runtime.ts';
 import type { MachineUsage } from './machine-usage.ts';
 
-/** The values of all counters at the time `at`. */
 export interface Sample {
   at: Millis;
   machine: MachineUsage;
   containers: readonly ContainerUsage[];
 }
 
-/** The samples at both ends of a window. */
 export interface SamplePair {
   first: Sample;
   last: Sample;
@@ -36,7 +33,7 @@ const KEEP_MILLIS = 60_000;
 const SPACING_MILLIS = 5_000;
 
 export interface Sampler {
-  /** Resolves to the samples from which to compute the current usage; takes them if necessary. Rejects if `look` fails or on abort. */
+  /** Takes samples if necessary. Rejects if `look` fails or on abort. */
   pair(): Promise<SamplePair>;
 }
 
@@ -56,7 +53,7 @@ export function createSampler(options: {
   };
   const measure = async (): Promise<SamplePair> => {
     const now = timers.now();
-    // Samples with a time in the future are unusable. They exist only if the clock of `timers` was set back.
+    // Samples with a time in the future are unusable. They exist if the clock was set back.
     kept = kept.filter(({ at }) => at <= now && now - at <= KEEP_MILLIS);
     const [oldest] = kept;
     const newest = kept.at(-1);
@@ -79,15 +76,15 @@ export function createSampler(options: {
 }
 
 /**
- * Returns the newest of the samples that are at least WINDOW_MILLIS older than `last`. If there is none, returns the oldest
- * sample, which is `last` if there is no other.
+ * Returns the newest of the samples that are at least WINDOW_MILLIS older than `last`. If there is none, returns the oldest sample, which
+ * is `last` if there is no other.
  */
 export function firstOf(samples: readonly Sample[], last: Sample): Sample {
   const before = samples.filter((sample) => sample !== last);
   return before.findLast(({ at }) => last.at - at >= WINDOW_MILLIS) ?? before[0] ?? last;
 }
 
-/** Returns the samples without the second to last one if the samples before and after it are less than SPACING_MILLIS apart. */
+/** Drops the second to last sample if its neighbors are less than SPACING_MILLIS apart. */
 export function thinned(samples: Sample[]): Sample[] {
   const [before, middle, last] = samples.slice(-3);
   if (before === undefined || middle === undefined || last === undefined) return samples;
@@ -110,8 +107,8 @@ function until(time: Millis, timers: Timers, signal: AbortSignal): Promise<void>
 }
 
 /**
- * Returns the CPU usage of a container in nanocores. For a container that is not in the first sample, the window begins at the
- * container's start; returns undefined if this start is unknown. Also returns undefined if the window has no duration.
+ * Returns the CPU usage of a container in nanocores. For a container that is not in the first sample, the window begins at the container's
+ * start. Returns undefined if this start is unknown or the window has no duration.
  */
 export function containerRate(
   { first }: SamplePair,

@@ -1,4 +1,3 @@
-/** Reads the measurements that /stats/summary reports about the machine and the Pods. */
 import type { Pod } from '../../api/generated/types.ts';
 import { uidOf } from '../../machinery/meta.ts';
 import { parseQuantity, quantityValue } from '../../machinery/quantity.ts';
@@ -13,14 +12,14 @@ import type { SummaryContainer, SummaryFacts, SummaryPod } from './summary.ts';
 import type { VolumeReader } from './volume-usage.ts';
 
 export interface SummaryPorts {
-  /** The data folder, which is on the disk that holds volumes and logs. */
+  /** On the disk that holds volumes and logs. */
   dataDir: string;
   /**
-   * A folder on the disk that holds images and the root file systems of containers; undefined if the runtime reports none, in
-   * which case the disk of `dataDir` is assumed to hold them.
+   * On the disk that holds images and the root file systems of containers; undefined if the runtime reports none. In that case, the disk of
+   * `dataDir` is assumed to hold them.
    */
   imageFolder: string | undefined;
-  /** Returns the path of the folder with the Pod's volumes, /etc/hosts and termination messages. */
+  /** The folder contains the Pod's volumes, /etc/hosts and termination messages. */
   podFolder(podUid: string): string;
   networks: PodNetworks;
   volumes: VolumeReader;
@@ -71,7 +70,6 @@ function memoryLimit(pod: Pod, container: string): number | undefined {
   return limit === undefined ? undefined : Number(quantityValue(limit));
 }
 
-/** Resolves to the disk usage of the Pod's own files that its containers can write: /etc/hosts and the termination messages. */
 async function ownFiles(podFolder: string, signal: AbortSignal): Promise<DiskUse> {
   const hosts = await folderUsage(etcHostsFile(podFolder), signal);
   const messages = await folderUsage(terminationMessagesFolder(podFolder), signal);

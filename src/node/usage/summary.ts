@@ -1,7 +1,4 @@
-/**
- * Composes the document /stats/summary. The functions are pure. Source: k8s.io/kubelet stats/v1alpha1 of v1.33 (names and meaning
- * of the fields).
- */
+/** The functions are pure. Source: k8s.io/kubelet stats/v1alpha1 of v1.33 (names and meaning of the fields). */
 import { uidOf } from '../../machinery/meta.ts';
 import { formatTime, type Millis } from '../../machinery/time.ts';
 import type { DiskUse } from './folder-usage.ts';
@@ -13,7 +10,6 @@ export interface SummaryFacts {
   node: string;
   now: Millis;
   machine: MachineUsage;
-  /** The usage of all cores, in nanocores. */
   cpuNanoCores: number;
   interfaces: readonly InterfaceUsage[];
   /** The disk that holds volumes and logs. */
@@ -26,25 +22,23 @@ export interface SummaryFacts {
 
 export interface SummaryPod {
   used: UsedPod;
-  /** The network interfaces of the Pod; undefined if the Pod uses the host network, or its network cannot be found. */
+  /** Undefined if the Pod uses the host network, or its network cannot be found. */
   interfaces: readonly InterfaceUsage[] | undefined;
   containers: readonly SummaryContainer[];
   volumes: readonly VolumeUsage[];
-  /** The disk usage of the Pod's /etc/hosts and of the termination messages of its containers. */
+  /** The Pod's /etc/hosts and the termination messages of its containers. */
   files: DiskUse;
-  /** The number of processes of the Pod's containers. */
   processes: number;
 }
 
 export interface SummaryContainer extends UsedContainer {
-  /** The current CPU usage in nanocores; undefined if it cannot be computed (see containerRate()). */
+  /** Undefined if the usage cannot be computed (see containerRate()). */
   cpuNanoCores: number | undefined;
   logs: { usedBytes: number; files: number };
-  /** The memory limit of the container in bytes; undefined if the container has none. */
   memoryLimitBytes: number | undefined;
 }
 
-/** Returns the document as an object. Fields whose values are unknown are undefined, so that the JSON encoding omits them. */
+/** Fields whose values are unknown are undefined, so that the JSON encoding omits them. */
 export function summary(facts: SummaryFacts) {
   const { machine, now } = facts;
   const time = formatTime(now);
@@ -140,10 +134,7 @@ const cpu = (at: Millis, nanoCores: number | undefined, nanoSeconds: number) => 
   usageCoreNanoSeconds: nanoSeconds,
 });
 
-/**
- * Returns the usage of the network. The fields of the first interface also appear at the top level, as the fields of the default interface
- * of the Pod or node.
- */
+/** The fields of the first interface also appear at the top level, for the default interface of the Pod or node. */
 const network = (time: string, interfaces: readonly InterfaceUsage[]) => ({
   time,
   ...interfaces[0],

@@ -1,5 +1,3 @@
-/** Measures the disk usage of the Pods' volumes. */
-
 import { lstat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { Pod, Volume } from '../../api/generated/types.ts';
@@ -15,12 +13,8 @@ export interface VolumeUsage {
   name: string;
   usedBytes: number;
   inodesUsed: number;
-  /**
-   * The usage of the volume's file system, if the volume is in memory or belongs to a claim; absent for other volumes, which are
-   * on the disk of the Pod's folder.
-   */
+  /** The file system of a volume that is in memory or belongs to a claim; absent for volumes on the disk of the Pod's folder. */
   own?: DiskUsage;
-  /** The name of the claim, in the Pod's namespace; absent if the volume does not belong to a claim. */
   claim?: string;
 }
 
@@ -28,21 +22,21 @@ export interface VolumeUsage {
 const KEEP_MILLIS = 10_000;
 
 export interface VolumeReader {
-  /** Resolves to the usage of the Pod's volumes except hostPath and image volumes. A result is reused for KEEP_MILLIS. */
+  /** Omits hostPath and image volumes. A result is reused for KEEP_MILLIS. */
   read(pod: Pod): Promise<VolumeUsage[]>;
-  /** Resolves to the usage of the volumes of claims only, without a walk through their files. */
+  /** Measures the volumes of claims without a walk through their files. */
   claims(pods: readonly Pod[]): Promise<{ pod: Pod; usage: VolumeUsage }[]>;
 }
 
-/** Creates a reader that finds the Pods' folders with `directoriesOf`. `signal` aborts every walk. */
+/** `signal` aborts every walk. */
 export function createVolumeReader(
   directoriesOf: (podUid: string) => PodDirectories,
   timers: Timers,
   signal: AbortSignal,
 ): VolumeReader {
-  /** The results by Pod UID. A result expires at `until`, which is infinite until the reading has finished. */
+  /** `until` is infinite until the reading has finished. */
   const kept = new Map<string, { reading: Promise<VolumeUsage[]>; until: Millis }>();
-  /** The most recent walk. The next walk waits for its end, so that only one Pod is measured at a time. */
+  /** The next walk waits for the end of this one, so that only one Pod is measured at a time. */
   let last: Promise<unknown> = Promise.resolve();
   const foldersFor = (pod: Pod): PodDirectories => directoriesOf(uidOf(pod));
   return {
@@ -75,8 +69,8 @@ export function createVolumeReader(
 }
 
 /**
- * Measures the Pod's volumes. Omits volumes that cannot be read, for example because they are being removed, and hostPath and
- * image volumes, because they do not belong to the Pod.
+ * Omits volumes that cannot be read, for example because they are being removed, and hostPath and image volumes, because they do not belong
+ * to the Pod.
  */
 export async function readVolumes(pod: Pod, folders: PodDirectories, signal: AbortSignal): Promise<VolumeUsage[]> {
   const found: VolumeUsage[] = [];

@@ -1,7 +1,7 @@
 /**
- * Replaces all files of a volume at once, so that a reader never sees new content in one file and old content in another.
- * The files are in a folder whose name contains the time. The link `..data` points to this folder and is replaced atomically. Each
- * name that the user sees is a link into `..data`.
+ * Replaces all files of a volume at once, so that the volume never contains files of two versions. The files are in a folder whose name
+ * contains the time. The link `..data` points to this folder and is replaced atomically. Each name that the user sees is a link into
+ * `..data`.
  * Source: pkg/volume/util/atomic_writer of v1.33 (layout).
  */
 import { randomBytes } from 'node:crypto';
@@ -25,7 +25,6 @@ import { giveToGroup } from './empty-dir.ts';
 export interface PayloadFile {
   data: Uint8Array;
   mode: number;
-  /** The UID of the owner. Absent: root. */
   uid?: number;
 }
 
@@ -38,9 +37,8 @@ const MAX_PATH_LENGTH = 4096;
 const timestamped = /^\.\.\d{4}_\d\d_\d\d_\d\d_\d\d_\d\d\./;
 
 /**
- * Makes the volume `folder` contain exactly these files. Resolves to whether it wrote new content: false if the content was current
- * already. If `fsGroup` is given, this group gets read access to all files. `now`, in milliseconds since the epoch, becomes part of the
- * name of a new folder. Rejects if a path is invalid.
+ * Makes the volume `folder` contain exactly these files. Resolves to whether new content was written. `fsGroup`: the group that gets read
+ * access to all files. `now`, in milliseconds since the epoch, becomes part of the name of a new folder. Rejects if a path is invalid.
  */
 export async function writePayload(folder: string, payload: Payload, now: number, fsGroup?: number): Promise<boolean> {
   for (const path of payload.keys()) checkPath(path);
@@ -83,7 +81,6 @@ export async function keepPayload(folder: string): Promise<Map<string, KeptFile>
 const namesOf = (payload: Payload): Set<string> =>
   new Set([...payload.keys()].map((path) => path.split('/')[0] as string));
 
-/** Writes the content to a new folder and points `..data` to it. Resolves to the folder's name. */
 async function writeContent(folder: string, payload: Payload, now: number, fsGroup?: number): Promise<string> {
   const name = `..${timeText(now)}.${randomBytes(5).readUIntBE(0, 5)}`;
   await writeFolder(join(folder, name), payload, fsGroup).catch(async (error: Error) => {
@@ -137,7 +134,6 @@ async function writeFolder(folder: string, payload: Payload, fsGroup: number | u
   }
 }
 
-/** Whether the folder contains exactly these files, with the expected content, modes, owners and group. */
 async function containsExactly(folder: string, payload: Payload, fsGroup: number | undefined): Promise<boolean> {
   try {
     const entries = await readdir(folder, { recursive: true, withFileTypes: true });
@@ -156,7 +152,6 @@ async function containsExactly(folder: string, payload: Payload, fsGroup: number
   }
 }
 
-/** Creates the missing links from the user-visible names into `..data`, and removes all other user-visible names. */
 async function linkNames(folder: string, names: ReadonlySet<string>): Promise<void> {
   const present = new Set(await readdir(folder));
   for (const name of names) if (!present.has(name)) await symlink(join(DATA, name), join(folder, name));

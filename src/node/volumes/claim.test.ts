@@ -41,7 +41,7 @@ const claimRef = (uid?: string) => ({ claimRef: { kind: 'PersistentVolumeClaim',
 
 interface Case {
   claim?: object;
-  /** Returns fields for the spec of the PersistentVolume, given the claim's UID. Absent if the PersistentVolume does not exist. */
+  /** Returns fields for the spec of the PersistentVolume. Absent if the PersistentVolume does not exist. */
   volume?: (uid: string) => object;
   source?: Volume;
   message: RegExp;
@@ -77,7 +77,6 @@ const CASES: Record<string, Case> = {
   },
 };
 
-/** Creates the claim and a PersistentVolume that is bound to it, and sets up the volume of the Pod in the folder `at`. */
 async function setUpBound(spec: object, at: string): Promise<void> {
   const backend = await registryBackend();
   const stored = await backend.set(PERSISTENT_VOLUME_CLAIMS, claim() as KubeObject);

@@ -1,7 +1,6 @@
 /**
- * Sets up volumes of PersistentVolumeClaims. The folder or file of a local PersistentVolume is bind-mounted in the Pod's own
- * folder. For a hostPath PersistentVolume, a link to the path is created instead, so that mounts below the path are never
- * unmounted.
+ * Sets up volumes of PersistentVolumeClaims. The folder or file of a local PersistentVolume is bind-mounted in the Pod's own folder. For a
+ * hostPath PersistentVolume, a link to the path is created instead, so that mounts below the path are never unmounted.
  * Source: the kubelet's desired state and operation generator of v1.33 (checks and error texts), pkg/volume/local and hostpath.
  */
 
@@ -22,15 +21,14 @@ export interface ClaimSource {
   client: Client;
   pod: Pod;
   nodeName: string;
-  /** Reports a problem that does not prevent the mount. */
   warn(error: VolumeError): void;
-  /** Runs the operation on the PersistentVolume with this name when all earlier operations on this PersistentVolume have ended. */
+  /** Runs the operation when all earlier operations on this PersistentVolume have ended. */
   alone<T>(persistentVolume: string, operation: () => Promise<T>): Promise<T>;
 }
 
 /**
- * Mounts or links the claim's volume at `folder`, unless it is mounted or linked there already. Rejects if the claim or its
- * PersistentVolume cannot be used by this Pod or on this node, for example because the claim is not bound.
+ * Keeps a volume that is mounted or linked already. Rejects if the claim or its PersistentVolume cannot be used by this Pod or on this
+ * node.
  */
 export async function setUpClaim(
   source: ClaimSource,
@@ -67,10 +65,7 @@ const isLink = (path: string): Promise<boolean> =>
     },
   );
 
-/**
- * Rejects with a VolumeError if the node affinity of the PersistentVolume excludes the node. The scheduler does not check this for a Pod
- * with a preset spec.nodeName.
- */
+/** The scheduler does not check the node affinity of the PersistentVolume for a Pod with a preset spec.nodeName. */
 async function checkNode({ client, nodeName }: ClaimSource, volume: Volume, persistent: PersistentVolume) {
   if (persistent.spec?.nodeAffinity?.required === undefined) return;
   const node = await client.resource<Node>(NODES).get(nodeName);
@@ -90,8 +85,7 @@ async function show(
   if (path === undefined) throw new Error(`no volume plugin matched: ${name} is neither a local nor a hostPath volume`);
   if (hostPath !== undefined) {
     await setUpHostPath(hostPath);
-    // With the type '' or without a type, setUpHostPath() does not check the path. Create a missing path, as the runtime does for
-    // a hostPath volume.
+    // Without a type, setUpHostPath() does not check the path. Create a missing path, as the runtime does for a hostPath volume.
     if (!(await exists(path))) await mkdir(path, { recursive: true, mode: 0o755 });
   }
   const found = await stat(path).catch(() => {
@@ -108,8 +102,7 @@ async function show(
 
   if (found.isDirectory()) await mkdir(folder, { recursive: true, mode: 0o750 });
   else await (await open(folder, 'a', 0o640)).close();
-  // Change the group of the files only if no other Pod has the volume, so that the group does not change while another Pod uses
-  // the files.
+  // If another Pod has the volume, the group of the files must not change under that Pod.
   if (!shared && !readOnly) await setOwnership(path, security, signal);
   else if (shared && found.gid !== fsGroup) {
     const message = `The requested fsGroup is ${fsGroup}, but the volume ${name} has GID ${found.gid}. The volume may not be shareable.`;
@@ -126,9 +119,9 @@ const exists = (path: string): Promise<boolean> =>
   );
 
 /**
- * Whether another Pod has mounted or linked the file or folder `found`. `folder` is this Pod's place for the volume: <Pods'
- * folder>/<UID>/volumes/<plugin>/<name>. Compares the inodes in the folders of all Pods, because mounts outlive the agent and the
- * agent keeps no list of them.
+ * Whether another Pod has mounted or linked `found`. `folder` is this Pod's place for the volume: <Pods'
+ * folder>/<UID>/volumes/<plugin>/<name>. Compares inodes in the folders of all Pods, because mounts outlive the agent and the agent keeps
+ * no list of them.
  */
 async function isShownElsewhere(found: Stats, folder: string): Promise<boolean> {
   const plugin = dirname(folder);

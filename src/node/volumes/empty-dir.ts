@@ -1,7 +1,4 @@
-/**
- * Sets up emptyDir volumes: folders that every user in the Pod can write to, on disk, in memory or in huge pages.
- * Source: pkg/volume/emptydir of v1.33 (size of a memory volume, page size of huge pages, error texts).
- */
+/** Source: pkg/volume/emptydir of v1.33 (size of a memory volume, page size of huge pages, error texts). */
 import { chmod, chown, lstat, mkdir, rename, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { containersOf } from '../../api/core/v1/pod/containers.ts';
@@ -30,9 +27,9 @@ export async function setUpEmptyDir(
 }
 
 /**
- * Gives the folder to the group `fsGroup`, with mode 2777, unless the folder has this group already. Does nothing if `fsGroup` is
- * undefined. The mode is set before the group, so that a crash cannot leave a folder that has the group and never had the mode.
- * Later calls do not set the mode again, since the Pod may have changed it.
+ * Gives the folder to the group `fsGroup`, with mode 2777, unless the folder has this group already. The mode is set before the group, so
+ * that a crash cannot leave a folder that has the group without the mode. Later calls do not set the mode again, since the Pod may have
+ * changed it.
  */
 export async function giveToGroup(folder: string, fsGroup: number | undefined): Promise<void> {
   if (fsGroup === undefined || (await stat(folder)).gid === fsGroup) return;
@@ -41,8 +38,8 @@ export async function giveToGroup(folder: string, fsGroup: number | undefined): 
 }
 
 /**
- * Creates a folder with mode 0777 regardless of the umask. Does nothing if the folder exists. The folder gets its final name last,
- * so that a crash never leaves a folder of that name with another mode.
+ * Creates a folder with mode 0777 regardless of the umask. Does nothing if the folder exists. The folder gets its final name last, so that
+ * a crash never leaves a folder of that name with another mode.
  */
 export async function makeFolder(folder: string): Promise<void> {
   if (await exists(folder)) return;
@@ -61,10 +58,7 @@ const exists = (path: string): Promise<boolean> =>
     },
   );
 
-/**
- * Mounts a tmpfs of at most `bytes` bytes at the folder, unless something is mounted there. If `bytes` is 0, the tmpfs has the
- * kernel's default size, half of the machine's memory.
- */
+/** `bytes`: 0 for the kernel's default size, half of the machine's memory. */
 async function setUpMemoryFolder(folder: string, bytes: number, signal: AbortSignal): Promise<void> {
   await mkdir(folder, { recursive: true });
   if (await isMountPoint(folder)) return;
@@ -73,10 +67,7 @@ async function setUpMemoryFolder(folder: string, bytes: number, signal: AbortSig
 
 const bytesOf = (text: string | undefined): number => Number(quantityValue(parseQuantity(text ?? '0') ?? zeroQuantity));
 
-/**
- * Returns the size of a memory volume in bytes: the smallest of the volume's size limit, the Pod's memory limit and the node's
- * allocatable memory, as far as they are known; 0 if none of them is known.
- */
+/** Returns the size of a memory volume in bytes: the smallest known limit; 0 if none is known. */
 export function memoryBytes(
   { sizeLimit }: EmptyDirVolumeSource,
   pod: Pod,
@@ -93,9 +84,8 @@ async function setUpHugePages(folder: string, medium: string, pod: Pod, signal: 
 }
 
 /**
- * Returns the page size of the medium in bytes. For HugePages-2Mi, this is 2 MiB; for HugePages, it is the only size that the
- * containers request. Throws if the containers do not request the size of the medium, and for HugePages if they request no size or
- * several sizes.
+ * Returns the page size of the medium in bytes. Throws if the containers do not request this size, and for the medium HugePages if they
+ * request no size or several sizes.
  */
 export function hugePageBytes(medium: string, pod: Pod): number {
   const requested = new Set(

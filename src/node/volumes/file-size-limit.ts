@@ -1,20 +1,14 @@
 /**
- * Limits the total size of the files that the node writes into a Pod's volumes. Without a limit, a small Pod could fill the disk,
- * since the items of its volumes can refer to one value many times.
+ * Limits the total size of the files that the node writes into a Pod's volumes. Without a limit, a small Pod could fill the disk, since the
+ * items of its volumes can refer to one value many times.
  */
 import type { Volume } from '../../api/generated/types.ts';
 import { isInMemory } from './references.ts';
 
-/**
- * The files of a volume, or the objects in all volumes of a Pod, exceed their limit. As long as no object and no field in the
- * Pod's volumes changes, a retry can succeed only if fits() returns true.
- */
+/** The files of a volume, or the objects in all volumes of a Pod, exceed their limit. */
 export class NoRoomError extends Error {
   override readonly name = 'NoRoomError';
-  /**
-   * Returns whether the files fit now because other volumes have become smaller. Always returns false if the objects exceed their
-   * limit.
-   */
+  /** Whether the files fit now because other volumes have become smaller. Always false if the objects exceed their limit. */
   readonly fits: () => boolean;
   constructor(message: string, fits: () => boolean) {
     super(message);
@@ -22,27 +16,22 @@ export class NoRoomError extends Error {
   }
 }
 
-/**
- * Counts the sizes of the files that the node writes into all volumes of a Pod, including the old files of volumes that could not
- * be updated.
- */
 export interface ShownRoom {
-  /** Whether the volume may replace its files with files of these sizes. */
   fits(volume: Volume, sizes: readonly number[]): boolean;
   /** Counts these files instead of the volume's previous ones. If they do not fit, throws a NoRoomError and changes nothing. */
   take(volume: Volume, sizes: readonly number[]): void;
-  /** Counts these files instead of the volume's previous ones, even if they do not fit. */
+  /** Like take(), but counts the files even if they do not fit. */
   keep(volume: Volume, sizes: readonly number[]): void;
 }
 
 const MEBIBYTE = 2 ** 20;
 /**
- * The limit for the sizes of the Pod's files on disk, in bytes, and also for the values of the objects in all volumes of a Pod
- * together, in characters.
+ * The limit for the sizes of the Pod's files on disk, in bytes. Also the limit for the values of the objects in all volumes of a Pod, in
+ * characters.
  */
 export const MAX_READ_BYTES = 64 * MEBIBYTE;
 const MAX_BYTES_IN_MEMORY = 16 * MEBIBYTE;
-/** The bytes that each file counts in addition to its content, on disk and in memory, so that the number of files is limited too. */
+/** Each file counts these bytes in addition to its content, so that the number of files is limited too. */
 const FILE_BYTES = 4096;
 
 const bytesOf = (sizes: readonly number[]): number => sizes.reduce((sum, size) => sum + size + FILE_BYTES, 0);
@@ -51,7 +40,6 @@ export function shownRoom(): ShownRoom {
   const disk = { bytes: 0, most: MAX_READ_BYTES, what: '64 MiB of ConfigMaps and its own fields' };
   const memory = { bytes: 0, most: MAX_BYTES_IN_MEMORY, what: '16 MiB of Secrets and projected volumes' };
   const placeOf = (volume: Volume): typeof disk => (isInMemory(volume) ? memory : disk);
-  /** The counted bytes of each volume, by the name of the volume. */
   const counted = new Map<string, number>();
   const added = ({ name }: Volume, sizes: readonly number[]): number => bytesOf(sizes) - (counted.get(name) ?? 0);
   const fits: ShownRoom['fits'] = (volume, sizes) => {

@@ -1,6 +1,6 @@
 /**
- * Follows the ConfigMaps and Secrets that Pods of the node use, and reports which of them change. Each object has its own watch, because
- * a node is not allowed to read other objects.
+ * Follows the ConfigMaps and Secrets that Pods of the node use. Each object has its own watch, because a node is not allowed to read other
+ * objects.
  * Source: the watch-based manager of pkg/kubelet/util/manager of v1.33 (behavior).
  */
 import { coreResource } from '../../api/resources.ts';
@@ -13,13 +13,12 @@ import { partsOfKey } from './references.ts';
 export interface FollowedObjects {
   /** Follows the objects with these keys (fileSourceKey) for the owner, and stops following all other objects for the owner. */
   follow(owner: string, keys: ReadonlySet<string>): void;
-  /** Stops following objects for the owner. The watch of an object ends when no owner is left. */
+  /** The watch of an object ends when no owner is left. */
   unfollow(owner: string): void;
 }
 
 export interface FollowedObjectsOptions extends Platform {
   client: Client;
-  /** Ends all watches when it aborts. */
   signal: AbortSignal;
 }
 

@@ -1,6 +1,5 @@
 /**
- * Sets up hostPath volumes: checks that the path on the node has the volume's type, and creates a missing path if the type
- * requires it. The path of a volume without a type is neither checked nor created.
+ * Sets up hostPath volumes. The path of a volume without a type is neither checked nor created.
  * Source: pkg/volume/hostpath of v1.33 (types, modes, error texts).
  */
 import { chmod, mkdir, open, stat } from 'node:fs/promises';

@@ -1,7 +1,4 @@
-/**
- * Sets up image volumes: mounts the files of an OCI image read-only.
- * Source: "Volumes", image, of the v1.33 documentation; the kubelet's image manager (Events and reasons).
- */
+/** Source: "Volumes", image, of the v1.33 documentation; the kubelet's image manager (Events and reasons). */
 
 import { mkdir, readdir } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
@@ -13,20 +10,16 @@ import { type ImageInfo, OutcomeUnknownError, type RuntimeMount } from '../../ru
 import { bindMount, isMountPoint, remountReadOnly } from './mounts.ts';
 import { VolumeError } from './volume-error.ts';
 
-/** The operations that image volumes need. */
 export interface VolumeImages {
   status(reference: string, signal: AbortSignal): Promise<ImageInfo | undefined>;
-  /**
-   * Pulls the image with the Pod's pull secrets. If the pull fails, rejects with the messages of the runtime. `millis` is the
-   * duration of the pull without the wait for other pulls.
-   */
+  /** If the pull fails, rejects with the messages of the runtime. `millis`: the duration of the pull without the wait for other pulls. */
   pull(pod: Pod, reference: string, signal: AbortSignal): Promise<{ info: ImageInfo; millis: number }>;
   /**
-   * Returns the mounts that provide the image's files, and keeps the files until release() is called with the same key. The
-   * function is undefined if the runtime does not support this.
+   * Returns the mounts that provide the image's files, and keeps the files until release() is called with the same key. Undefined if the
+   * runtime does not support this.
    */
   mounts: ((imageId: string, key: string, signal: AbortSignal) => Promise<RuntimeMount[]>) | undefined;
-  /** Releases the files that mounts() keeps under this key. The function is undefined if the runtime does not support this. */
+  /** Undefined if the runtime does not support this. */
   release: ((key: string, signal: AbortSignal) => Promise<void>) | undefined;
   event(pod: Pod, type: 'Normal' | 'Warning', reason: string, message: string): void;
 }
@@ -36,8 +29,8 @@ export const IMAGE_FOLDER = 'kubernetes.io~image';
 const keyOf = (podUid: string, volumeName: string): string => `lifepod-volume/${podUid}/${volumeName}`;
 
 /**
- * Mounts the volume's image at the folder. If an image is mounted there already, the Pod keeps it, even if the tag has moved since. Rejects
- * if the runtime cannot provide the files of images, or if the image cannot be pulled or mounted.
+ * If an image is mounted already, the Pod keeps it, even if the tag has moved since. Rejects if the runtime cannot provide the files of
+ * images, or if the image cannot be pulled or mounted.
  */
 export async function setUpImage(
   images: VolumeImages,
@@ -107,13 +100,13 @@ async function mountReadOnly(
   await runCommandOk('mount', ['-t', type, '-o', ['ro', ...short].join(','), source, folder], { signal, cwd });
 }
 
-/** The maximum length of mount options: the kernel accepts one page, including the terminating zero byte. */
+/** The kernel accepts one page of mount options, including the terminating zero byte. */
 const MAX_OPTION_BYTES = 4095;
 const LAYERS = 'lowerdir=';
 
 /**
- * Makes the folders of an image's layers relative to a common folder `cwd`, the working directory for mount(8), because the absolute
- * paths of about 40 layers exceed the kernel's limit. Throws if the relative paths exceed the limit as well.
+ * Makes the folders of an image's layers relative to a common folder `cwd`, the working directory for mount(8), because the absolute paths
+ * of about 40 layers exceed the kernel's limit. Throws if the relative paths exceed the limit as well.
  */
 export function shortLayers(options: readonly string[]): { cwd: string; options: string[] } {
   const layers =

@@ -9,12 +9,9 @@ export interface LocalFolders {
   nodeName: string;
   path(name: string): string;
   create(name: string): Promise<void>;
-  /**
-   * Removes the folder with its content. Rejects if something is mounted in it, or if the folder or something in it is mounted
-   * elsewhere.
-   */
+  /** Rejects if something is mounted in the folder, or if the folder or something in it is mounted elsewhere. */
   remove(name: string): Promise<void>;
-  /** Removes the folder if it exists and is empty. */
+  /** Does nothing if the folder is not empty or does not exist. */
   removeUnused(name: string): Promise<void>;
 }
 
@@ -30,7 +27,7 @@ export function createLocalFolders(dataDir: string, nodeName: string): LocalFold
     async create(name) {
       const folder = path(name);
       await mkdir(root, { recursive: true, mode: 0o700 });
-      // makeFolder() makes the folder writable for everyone, since the containers may run as any user.
+      // The containers may run as any user, so everyone may write to the folder.
       await makeFolder(folder);
     },
     async remove(name) {

@@ -59,7 +59,6 @@ const reads = (): number => on.backend.calls.filter((call) => call.startsWith('g
 const token = (pod: Pod): Promise<string> => on.text(pod, TOKEN, 'token');
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
-/** Resolves when no operation on the Pod's volumes is under way or about to start. */
 async function idle(pod = POD): Promise<void> {
   for (await turn(); operations.pending(uidOf(pod)) !== undefined; await turn()) await operations.pending(uidOf(pod));
 }

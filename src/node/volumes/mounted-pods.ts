@@ -1,9 +1,8 @@
 /**
- * Tracks the Pods whose volumes are mounted. Rewrites a Pod's volumes when their sources change, before a token in them expires,
- * and when an update must be retried. Changes of the sources are reported by the callers; nothing is polled.
+ * Rewrites the volumes of Pods when their sources change, before a token in them expires, and when an update must be retried.
  *
- * Boundary: pod-set-up.ts writes the volumes. The caller must run mount() and rewrite() through `operations`, which runs one
- * operation per Pod at a time.
+ * Boundary: pod-set-up.ts writes the volumes. The caller must run mount() and rewrite() through `operations`, which runs one operation per
+ * Pod at a time.
  */
 
 import type { Pod } from '../../api/generated/types.ts';
@@ -26,46 +25,35 @@ import {
 import { shownObjects, showsChange, showsObjects, showsPod } from './references.ts';
 
 export interface MountedPods {
-  /** Sets up all volumes of the Pod and registers the Pod for updates. If the setup fails, the Pod stays registered. */
+  /** If the setup fails, the Pod stays registered for updates. */
   mount(pod: Pod, signal: AbortSignal): Promise<void>;
-  /**
-   * Called when the Pod object has changed. If one of the Pod's volumes contains a changed field and the last mount() succeeded,
-   * starts an update of the volumes.
-   */
+  /** Called when the Pod object has changed. Starts an update if a volume contains a changed field and the last mount() succeeded. */
   update(pod: Pod): void;
   /** Rewrites the volumes that contain fields of the Pod or resources of its containers. Rejects if the Pod is not registered. */
   rewrite(pod: Pod, signal: AbortSignal): Promise<void>;
-  /**
-   * Called when the object with this key (fileSourceKey) has changed. For each Pod whose volumes refer to the object, starts an
-   * update of the volumes, or calls onRetry() if the last mount() failed.
-   */
+  /** `key`: from fileSourceKey(). Starts an update of the Pods whose volumes refer to the object. */
   objectChanged(key: string): void;
-  /** Unregisters the Pod, so that no further update of its volumes starts. An update under way continues. */
+  /** No further update of the Pod's volumes starts. An update under way continues. */
   forget(uid: string): void;
   /** Returns the UIDs of the Pods that have claims and whose last mount() has failed. */
   waitingForClaims(): string[];
 }
 
 export interface MountedPodsPorts extends SetUpPorts {
-  /** Runs the operations on a Pod's volumes one at a time. The key of an operation is the Pod's UID. */
+  /** The key is the Pod's UID. */
   operations: SerialByKey;
-  /** Follows the ConfigMaps and Secrets in the volumes of the registered Pods. The caller passes their changes to objectChanged(). */
+  /** The caller passes changes of the followed objects to objectChanged(). */
   objects: FollowedObjects;
-  /** Stops all updates when it aborts. */
   signal: AbortSignal;
-  /**
-   * Called instead of an update of the Pod's volumes if the last mount() has failed. The update may be due because an object in
-   * the volumes has changed, so that another mount() may succeed.
-   */
+  /** Called instead of an update of the Pod's volumes if the last mount() has failed, because another mount() may succeed now. */
   onRetry?(podUid: string): void;
 }
 
-/** A Pod whose volumes are mounted or are to be mounted. */
 interface MountedPod extends PodVolumes {
-  /** The keys (fileSourceKey) of the ConfigMaps and Secrets to which the Pod's volumes refer. */
+  /** From fileSourceKey(). */
   shows: ReadonlySet<string>;
   failed: boolean;
-  /** When to replace the first token or to retry a failed update, in milliseconds since the epoch; Infinity if there is neither. */
+  /** When to replace the first token or to retry a failed update, in milliseconds since the epoch; Infinity if never. */
   refreshAt: number;
 }
 
@@ -76,7 +64,7 @@ export function createMountedPods(ports: MountedPodsPorts): MountedPods {
   const refreshes = createWorkQueue({ name: 'volumes', process: refresh, log, timers, signal });
   const timer = createRefreshTimer(mounted, timers, signal, refreshes.add);
 
-  /** Processes a Pod of the queue. The queue limits how many Pods are updated at a time, and combines changes that arrive together. */
+  /** The queue limits how many Pods are updated at a time, and combines changes that arrive together. */
   async function refresh(uid: string): Promise<void> {
     const underWay = operations.pending(uid);
     if (underWay === undefined) return operations.run(uid, () => rewriteObjects(uid));
@@ -84,7 +72,6 @@ export function createMountedPods(ports: MountedPodsPorts): MountedPods {
     void underWay.then(() => refreshes.add(uid));
   }
 
-  /** Rewrites the Pod's volumes whose content has changed. If the last mount() failed, requests another mount() instead. */
   async function rewriteObjects(uid: string): Promise<void> {
     const entry = mounted.get(uid);
     if (entry === undefined) return;
@@ -151,13 +138,12 @@ const entryOf = (pod: Pod, keeps: MountedPod['keeps'] = { tokens: new Map(), roo
 
 interface RefreshTimer {
   set(entry: MountedPod, refreshAt: number): void;
-  /** Adjusts the timer after a Pod was removed from `mounted`. */
   update(): void;
 }
 
 /**
- * Creates one timer for all Pods. It calls `refresh` for each Pod at the Pod's refreshAt, and then every RETRY_MILLIS until set()
- * is called for the Pod or the Pod is removed from `mounted`.
+ * One timer for all Pods calls `refresh` at each Pod's refreshAt, and then every RETRY_MILLIS until set() is called for the Pod or the Pod
+ * is removed from `mounted`.
  */
 function createRefreshTimer(
   mounted: ReadonlyMap<string, MountedPod>,

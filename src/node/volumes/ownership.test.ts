@@ -35,7 +35,7 @@ test('OnRootMismatch changes nothing if the folder of the volume has the group a
   chmodSync(volume, 0o2770);
   await setOwnership(volume, policy, signal);
   expect(modeOf('volume/folder/file')).toBe('600');
-  // With this mode, the group cannot write to the folder, so the files are changed.
+  // With this mode, the group cannot write to the folder.
   chmodSync(volume, 0o2750);
   await setOwnership(volume, policy, signal);
   expect(modeOf('volume/folder/file')).toBe('660');

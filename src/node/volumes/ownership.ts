@@ -1,6 +1,6 @@
 /**
- * Gives a volume to the Pod's fsGroup: all files and folders in the volume get this group, and the group can read and write them.
- * New entries of the folders inherit the group.
+ * Gives a volume to the Pod's fsGroup: all files and folders in the volume get this group, and the group can read and write them. New
+ * entries of the folders inherit the group.
  * Source: "Configure volume permission and ownership change policy for Pods" and pkg/volume/volume_linux.go of v1.33.
  */
 import { constants } from 'node:fs';
@@ -15,8 +15,8 @@ const SET_GID = 0o2000;
 const O_PATH = 0o10000000;
 
 /**
- * Gives the folder and its content, or the file `folder`, to the group. With the policy OnRootMismatch, changes nothing if the
- * folder itself already has the expected group and at least the expected mode bits. Without an fsGroup, does nothing.
+ * Gives the folder and its content, or the file `folder`, to the group. With the policy OnRootMismatch, changes nothing if the folder
+ * itself already has the expected group and at least the expected mode bits. Without an fsGroup, does nothing.
  */
 export async function setOwnership(
   folder: string,
@@ -40,9 +40,9 @@ async function isOwned(entry: FileHandle, fsGroup: number): Promise<boolean> {
 }
 
 /**
- * Gives the entry and its content to the group, except symbolic links. Uses handles, since a process may replace a folder of the
- * volume with a link at any moment. Changes the content of a folder before the folder itself, so that an interruption cannot leave a
- * changed folder with unchanged content; the policy OnRootMismatch relies on this order.
+ * Uses handles, since a process may replace a folder of the volume with a link at any moment. Changes the content of a folder before the
+ * folder itself, so that an interruption cannot leave a changed folder with unchanged content; the policy OnRootMismatch relies on this
+ * order.
  */
 async function own(entry: FileHandle, fsGroup: number, signal: AbortSignal): Promise<void> {
   signal.throwIfAborted();

@@ -81,7 +81,6 @@ test('a volume that has no files yet fails with the name of the volume and the c
   const error = await setUp(podWith([configMapVolume('a')])).catch((cause: unknown) => cause);
   expect(error).toBeInstanceOf(VolumeError);
   expect(error).toMatchObject({ message: notFound('a'), reason: 'FailedMount' });
-  // The caller of setUpVolumes() reports this error.
   expect([on.failures, on.warnings]).toEqual([[], []]);
 });
 
@@ -172,7 +171,7 @@ test('the first token that must be replaced determines when the volumes are set 
 });
 
 const SIZE = 150_000;
-/** Returns a volume with a key of a ConfigMap in 60 files. Two such volumes with values of SIZE bytes exceed the limit of 16 MiB. */
+/** Two such volumes with values of SIZE bytes exceed the limit of 16 MiB. */
 function largeVolume(name: string): Volume {
   const items = Array.from({ length: 60 }, (_, index) => ({ path: `${index}`, key: 'key' }));
   return { name, projected: { sources: [{ configMap: { name, items } }] } };
@@ -181,7 +180,7 @@ function largeVolume(name: string): Volume {
 test('a volume that becomes too large is retried after 30 seconds only if it fits once all volumes are updated', async () => {
   const [a, b] = [largeVolume('a'), largeVolume('b')];
   const volumes = volumesOf(podWith([a, b]));
-  /** Sets up the volumes with values of these sizes. Resolves to the time at which to retry, and the sizes of the files afterwards. */
+  /** `sizeOfA`, `sizeOfB`: the sizes of the values. Resolves to the time at which to retry, and the sizes of the files afterwards. */
   const run = async (sizeOfA: number, sizeOfB: number): Promise<number[]> => {
     await on.write('a', { key: 'x'.repeat(sizeOfA) });
     await on.write('b', { key: 'x'.repeat(sizeOfB) });

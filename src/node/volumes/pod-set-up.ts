@@ -1,5 +1,3 @@
-/** Sets up the volumes of one Pod, several at a time. A volume whose update fails keeps its files. */
-
 import type { Pod, Volume } from '../../api/generated/types.ts';
 import type { Client } from '../../client/client.ts';
 import { uidOf } from '../../machinery/meta.ts';
@@ -16,28 +14,23 @@ import { showsObjects } from './references.ts';
 import { folderOf, keepVolume, type PodDirectories, setUpVolume } from './set-up.ts';
 import { createFailures, VolumeError } from './volume-error.ts';
 
-/**
- * The maximum number of a Pod's volumes that are set up at the same time. Setting up a volume may start a program and take about
- * 1 MB of memory.
- */
+/** Setting up a volume may start a program and take about 1 MB of memory. */
 const MAX_AT_ONCE = 8;
-/** The delay before an update that failed is retried. */
 export const RETRY_MILLIS = 30_000;
 
 export interface SetUpOptions {
-  /** The tmpfs for secret and projected volumes. */
   memory: PodMemory;
   client: Client;
   timers: Timers;
   log: Log;
   nodeName: string;
-  /** The node's allocatable resources, for resourceFieldRef in volumes and for the size of memory volumes. Absent: unknown. */
+  /** For resourceFieldRef in volumes and for the size of memory volumes. Absent: unknown. */
   allocatable?: Readonly<Record<string, string>>;
-  /** The operations for image volumes. Absent: image volumes are not supported. */
+  /** Absent: image volumes are not supported. */
   images?: VolumeImages;
   /**
-   * Called for each volume that could not be mounted or updated, and for problems that do not prevent a mount. Not called for the
-   * error with which mount() or rewrite() rejects, unless other volumes delayed the rejection, and never for an abort or an
+   * Called for each volume that could not be mounted or updated, and for problems that do not prevent a mount. Not called for the error
+   * with which mount() or rewrite() rejects, unless other volumes delayed the rejection. Never called for an abort or an
    * OutcomeUnknownError.
    */
   onFailure?(pod: Pod, error: VolumeError): void;
@@ -50,7 +43,7 @@ export interface SetUpPorts extends SetUpOptions {
 
 export interface PodVolumes {
   pod: Pod;
-  /** The state that is kept from one run of setUpVolumes() for the Pod to the next. */
+  /** Kept from one run of setUpVolumes() for the Pod to the next. */
   keeps: Pick<PayloadSource, 'tokens' | 'room'>;
 }
 
@@ -59,10 +52,10 @@ export function downwardFacts({ nodeName, allocatable = {} }: SetUpOptions): Dow
 }
 
 /**
- * Sets up the Pod's volumes for which `kind` returns true. If a configMap, secret, downwardAPI or projected volume with files from an
- * earlier call fails, it keeps these files, and its error is only logged and reported. For other volumes that fail, on abort and on an
- * OutcomeUnknownError, rejects with one of the errors and reports the VolumeErrors among the others. Resolves to the time at which to set
- * up the volumes again, in milliseconds since the epoch, to replace a token or to retry a failed update; Infinity if never.
+ * Sets up the Pod's volumes for which `kind` returns true. If the update of a volume fails and the node has written its files before, the
+ * volume keeps these files, and the error is only logged and reported. For other failures, rejects with one of the errors and reports the
+ * VolumeErrors among the others. Resolves to the time at which to set up the volumes again, in milliseconds since the epoch; Infinity if
+ * never.
  */
 export async function setUpVolumes(
   { pod, keeps }: PodVolumes,
@@ -101,18 +94,15 @@ export async function setUpVolumes(
 }
 
 /**
- * Returns the earliest of the times; Infinity if there is none. A function in `times` belongs to a volume that exceeded the size
- * limit, and is called after all volumes were set up, because the volume may fit now that other volumes have been updated.
+ * A function in `times` belongs to a volume that exceeded the size limit. It is called after all volumes were set up, because the volume
+ * may fit then. Returns Infinity if there is no time.
  */
 function earliest(times: readonly (number | undefined | (() => number | undefined))[]): number {
   const known = times.map((time) => (typeof time === 'function' ? time() : time));
   return Math.min(...known.filter((time) => time !== undefined));
 }
 
-/**
- * Logs that a volume could not be updated, and reports the error if it is a VolumeError. Returns when to retry the update, in
- * milliseconds since the epoch.
- */
+/** Returns when to retry the update, in milliseconds since the epoch. */
 export function reportStale(pod: Pod, error: Error, { timers, log, onFailure }: SetUpOptions): number {
   log.warn('cannot update a volume', { podUid: pod.metadata.uid, error: error.message });
   if (error instanceof VolumeError) onFailure?.(pod, error);

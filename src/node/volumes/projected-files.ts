@@ -1,6 +1,5 @@
 /**
- * Collects the files of configMap, secret, downwardAPI and projected volumes. Reads ConfigMaps and Secrets and requests tokens
- * through the API.
+ * Collects the files of configMap, secret, downwardAPI and projected volumes.
  * Source: pkg/volume/{configmap,secret,downwardapi,projected} of v1.33 (modes and error texts).
  */
 
@@ -24,16 +23,14 @@ import { MAX_READ_BYTES, NoRoomError, type ShownRoom } from './file-size-limit.t
 
 type ObjectKind = 'configmap' | 'secret';
 
-/** Returns the decoded values of an object by their keys; undefined if the object does not exist. */
+/** Returns the decoded values of an object of the Pod's namespace by their keys; undefined if the object does not exist. */
 export type ReadData = (kind: ObjectKind, name: string) => Promise<Map<string, Uint8Array> | undefined>;
 
 export interface PayloadSource {
   client: Client;
   pod: Pod;
   facts: DownwardFacts;
-  /** Reads objects of the Pod's namespace. */
   read: ReadData;
-  /** The size limit for the files of all volumes of the Pod. */
   room: ShownRoom;
   /** The Pod's issued tokens, by audience and lifetime. collectProjected() reuses each token until its refreshAt and adds new tokens. */
   tokens: Map<string, IssuedToken>;
@@ -55,10 +52,7 @@ export interface CollectedPayload {
 const DEFAULT_MODE = 0o644;
 const PRIVATE_MODE = 0o600;
 const DEFAULT_TOKEN_SECONDS = 3600;
-/**
- * A token is replaced after this fraction of its lifetime, or after MAX_TOKEN_AGE_MILLIS if that is earlier. Upstream replaces a
- * token after 80% of its lifetime.
- */
+/** A token is replaced after this fraction of its lifetime, or after MAX_TOKEN_AGE_MILLIS if that is earlier. Upstream uses 80%. */
 const TOKEN_LIFE_USED = 0.75;
 const MAX_TOKEN_AGE_MILLIS = 24 * 3600 * 1000;
 
@@ -83,9 +77,8 @@ export async function collectSecret({ read }: PayloadSource, wanted: KeyedSource
 }
 
 /**
- * Returns a function that reads and decodes each object once, however many volumes and sources of the Pod refer to the object. The
- * function rejects with a NoRoomError if the values of all objects that it reads, as encoded in the API, have more than
- * MAX_READ_BYTES characters in total.
+ * The returned function reads each object once. It rejects with a NoRoomError if the values of all objects, as encoded in the API, have
+ * more than MAX_READ_BYTES characters in total.
  */
 export function dataReader(client: Client, pod: Pod): ReadData {
   const known = new Map<string, ReturnType<ReadData>>();
@@ -120,7 +113,6 @@ export function dataReader(client: Client, pod: Pod): ReadData {
   };
 }
 
-/** Returns `data`, the values of an object, or undefined for a missing object. Throws if the object is missing and not optional. */
 function requireData(
   data: Map<string, Uint8Array> | undefined,
   kind: ObjectKind,
@@ -172,8 +164,7 @@ export function collectDownward(
 }
 
 /**
- * Collects the files of all sources of a projected volume in order. A file of a later source replaces a file with the same path of an
- * earlier one. Rejects if a source is not supported or cannot be read.
+ * A file of a later source replaces a file with the same path of an earlier source. Rejects if a source is not supported or cannot be read.
  */
 export async function collectProjected(
   source: PayloadSource,
@@ -230,10 +221,7 @@ async function collectToken(
   return { files: new Map([[wanted.path, file]]), refreshAt: issued.refreshAt };
 }
 
-/**
- * Requests a token of the Pod's ServiceAccount. The token is bound to the Pod: it is valid only while the Pod exists. Rejects if the API
- * issues no token.
- */
+/** The token is valid only while the Pod exists. */
 async function requestToken(
   { client, pod, now }: PayloadSource,
   audience: string,
@@ -266,10 +254,7 @@ async function requestToken(
   };
 }
 
-/**
- * Returns the UID as which all containers run according to the spec; undefined if the UIDs differ or the spec contains none. Token
- * files belong to this user, or to root if it is undefined.
- */
+/** Returns undefined if the UIDs in the spec differ or the spec contains none. */
 function commonUser(pod: Pod): number | undefined {
   const shared = pod.spec?.securityContext?.runAsUser;
   const users = new Set(containersOf(pod).map(({ securityContext }) => securityContext?.runAsUser ?? shared));

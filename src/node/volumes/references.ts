@@ -1,14 +1,11 @@
-/** Determines which objects and Pod fields the volumes of a Pod contain. The functions are pure. */
 import type { DownwardAPIVolumeFile, Pod, Volume } from '../../api/generated/types.ts';
 import { type DownwardFacts, fieldValue } from '../container/downward.ts';
 
-/** The resources whose objects become files in volumes. */
 export type FileSource = 'configmaps' | 'secrets';
 
 export const fileSourceKey = (resource: FileSource, namespace: string | undefined, name: string | undefined): string =>
   `${resource}/${namespace ?? ''}/${name ?? ''}`;
 
-/** Returns the parts of a key from fileSourceKey(). */
 export function partsOfKey(key: string): { resource: FileSource; namespace: string; name: string } {
   const [resource, namespace = '', name = ''] = key.split('/');
   return { resource: resource as FileSource, namespace, name };
@@ -18,7 +15,7 @@ export function partsOfKey(key: string): { resource: FileSource; namespace: stri
 export const showsObjects = (volume: Volume): boolean =>
   [volume.configMap, volume.secret, volume.downwardAPI, volume.projected].some((source) => source !== undefined);
 
-/** Whether the files that the node writes into the volume are kept in memory, because Secrets and tokens must not reach the disk. */
+/** Secrets and tokens must not reach the disk. */
 export const isInMemory = ({ secret, projected }: Volume): boolean => secret !== undefined || projected !== undefined;
 
 /** Returns the keys (fileSourceKey) of the ConfigMaps and Secrets to which the Pod's volumes refer. */
@@ -47,8 +44,8 @@ export const downwardItems = ({ downwardAPI, projected }: Volume): DownwardAPIVo
 export const showsPod = (volume: Volume): boolean => downwardItems(volume).length > 0;
 
 /**
- * Whether a field of the Pod (fieldRef) that one of its volumes contains differs between the two versions of the Pod. Resources of
- * containers (resourceFieldRef) are not compared.
+ * Whether a field of the Pod in one of its volumes differs between the two versions. Resources of containers (resourceFieldRef) are not
+ * compared.
  */
 export function showsChange(before: Pod, after: Pod, facts: DownwardFacts): boolean {
   const items = (after.spec?.volumes ?? []).flatMap(downwardItems);

@@ -1,5 +1,3 @@
-/** Provides, for tests of the volumes of Pods, the ports of setUpVolumes() with a real registry, real folders and virtual time. */
-
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -20,28 +18,22 @@ export interface SetUpFixture {
   ports: SetUpPorts;
   backend: RegistryBackend;
   timers: VirtualTimers;
-  /** The messages of the errors with which onFailure() was called. */
   failures: string[];
-  /** The messages of the errors that were logged as warnings. */
   warnings: unknown[];
   /** The times of all timers that were started through the ports. */
   started: number[];
   /** The times of the started timers that have neither fired nor been canceled. */
   running: Set<number>;
   folder(pod: Pod, volume: Volume): string;
-  /** Resolves with the text of a file in the volume. */
   text(pod: Pod, volume: Volume, file: string): Promise<string>;
-  /** Creates or replaces a ConfigMap of the Pods' namespace with these values. */
   write(name: string, data: Record<string, string>): Promise<void>;
   /** Makes each get call wait until release() is called. waiting() returns the number of waiting calls. */
   holdReads(): { waiting(): number; release(): void };
   /** Makes the API server issue the tokens token-1, token-2 and so on, without an expiration time in the response. */
   issueTokens(): void;
-  /** Removes the folders of the fixture. */
   close(): Promise<void>;
 }
 
-/** Returns a Pod with these volumes in the namespace `a`. */
 export function podWith(volumes: Volume[], uid = 'u1', annotations: Record<string, string> = {}): Pod {
   const pod = podOf({ volumes });
   return { ...pod, metadata: { ...pod.metadata, namespace: 'a', name: uid, uid, annotations } };
@@ -49,13 +41,12 @@ export function podWith(volumes: Volume[], uid = 'u1', annotations: Record<strin
 
 export const configMapVolume = (name: string): Volume => ({ name, configMap: { name } });
 
-/** Returns a volume with a ServiceAccount token in the file `token`. */
 export const tokenVolume = (name: string, expirationSeconds: number): Volume => ({
   name,
   projected: { sources: [{ serviceAccountToken: { path: 'token', expirationSeconds } }] },
 });
 
-/** Returns a volume with an annotation of the Pod in a file. The annotation and the file have the name of the volume. */
+/** The annotation and the file have the name of the volume. */
 export const annotationVolume = (name: string): Volume => ({
   name,
   downwardAPI: { items: [{ path: name, fieldRef: { fieldPath: `metadata.annotations['${name}']` } }] },
@@ -119,7 +110,6 @@ function holdReads(backend: RegistryBackend): ReturnType<SetUpFixture['holdReads
   };
 }
 
-/** Returns the timers with a record of their times; see SetUpFixture. */
 function recorded(timers: Timers, started: number[], running: Set<number>): Timers {
   return {
     now: timers.now,

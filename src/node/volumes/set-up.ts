@@ -1,4 +1,3 @@
-/** Determines the folder of a Pod's volume on the node, and sets up the volume, for all supported kinds of volumes. */
 import { join } from 'node:path';
 import type { Volume } from '../../api/generated/types.ts';
 import { keepPayload, type Payload, writePayload } from './atomic-writer.ts';
@@ -21,10 +20,7 @@ const EMPTY_DIR_FOLDER = 'kubernetes.io~empty-dir';
 /** The folder of the emptyDir volumes, relative to the Pod's folder. Containers can write to these volumes. */
 export const EMPTY_DIRS = join('volumes', EMPTY_DIR_FOLDER);
 
-/**
- * The folder name of upstream's plugin for each supported kind of volume. A claim has the name of the plugin for local volumes,
- * even if its PersistentVolume is a hostPath.
- */
+/** Upstream's plugin names. A claim has the name of the plugin for local volumes, even if its PersistentVolume is a hostPath. */
 const folderNames: Readonly<Record<string, string>> = {
   emptyDir: EMPTY_DIR_FOLDER,
   configMap: 'kubernetes.io~configmap',
@@ -37,15 +33,12 @@ const folderNames: Readonly<Record<string, string>> = {
   image: IMAGE_FOLDER,
 };
 
-/**
- * Returns the name of the volume's source, which is its only field besides `name`. A volume without a source is an emptyDir, the
- * default of the API.
- */
+/** A volume without a source is an emptyDir, the default of the API. */
 const volumeKind = (volume: Volume): string =>
   Object.entries(volume).find(([key, value]) => key !== 'name' && value !== undefined && value !== null)?.[0] ??
   'emptyDir';
 
-/** The two folders of a Pod: one on disk, and one in the tmpfs that pod-memory.ts manages. */
+/** The Pod's folder on disk, and its folder in the tmpfs that pod-memory.ts manages. */
 export interface PodDirectories {
   disk: string;
   memory: string;
@@ -65,10 +58,7 @@ export interface VolumePlace extends Pick<ClaimSource, 'warn' | 'alone'> {
   memory: PodMemory;
 }
 
-/**
- * Sets up one volume. Resolves to the time at which to replace the volume's first token, in milliseconds since the epoch; undefined if it
- * has no token. Rejects if the volume cannot be set up.
- */
+/** Resolves to the time at which to replace the volume's first token, in milliseconds since the epoch; undefined if it has no token. */
 export async function setUpVolume(
   source: PayloadSource,
   { volume, folder, images, memory, ...claims }: VolumePlace,

@@ -1,21 +1,21 @@
 import type { Timer, Timers } from '../../platform/platform.ts';
 
 /**
- * The failed setup of a volume, which may succeed when it is retried, or a problem that does not prevent the setup. Users see the reason
- * and the message in an Event or in the status of the containers.
+ * The failed setup of a volume, or a problem that does not prevent the setup. Users see the reason and the message in an Event or in the
+ * status of the containers.
  */
 export class VolumeError extends Error {
   override readonly name = 'VolumeError';
   /**
-   * FailedMount; the waiting reason of the containers if an image is not available; or AlreadyMountedVolume if other Pods use the
-   * volume and the group of its files is not the Pod's fsGroup.
+   * FailedMount; the waiting reason of the containers if an image is not available; or AlreadyMountedVolume if other Pods use the volume
+   * and the group of its files is not the Pod's fsGroup.
    */
   readonly reason: string;
   declare readonly image?: string;
   readonly volume: string;
   /**
-   * With the reason FailedMount, `cause` becomes a part of the message, otherwise it is the whole message. `image` is the image
-   * that could not be pulled. `step` is upstream's name of the failed step.
+   * With the reason FailedMount, `cause` becomes a part of the message, otherwise it is the whole message. `image`: the image that could
+   * not be pulled. `step`: upstream's name of the failed step.
    */
   constructor(volumeName: string, cause: string, reason = 'FailedMount', image?: string, step = 'MountVolume.SetUp') {
     super(reason === 'FailedMount' ? `${step} failed for volume ${JSON.stringify(volumeName)} : ${cause}` : cause);
@@ -25,10 +25,9 @@ export class VolumeError extends Error {
   }
 }
 
-/** A failure is reported after at most this delay if other volumes are still being set up. */
 const REPORT_AFTER_MILLIS = 1000;
 
-/** Collects the failures of a Pod's volumes. Calls `report` before end() if other volumes take long, for example to pull an image. */
+/** Reports failures REPORT_AFTER_MILLIS after the first one, since end() may come much later, for example after a pull. */
 export function createFailures(
   report: (error: VolumeError) => void,
   timers: Timers,
@@ -48,8 +47,8 @@ export function createFailures(
       return error;
     },
     /**
-     * Called when all volumes are done. Returns the rejection that the caller must report, preferably an unreported one; undefined
-     * if there are no rejections. Reports the other unreported failures.
+     * Called when all volumes are done. Returns the rejection that the caller must report, preferably an unreported one. Reports the other
+     * unreported failures.
      */
     end(rejections) {
       const own = rejections.find((error) => unreported.has(error as VolumeError)) ?? rejections[0];

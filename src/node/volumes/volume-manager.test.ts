@@ -51,7 +51,7 @@ const write = async (text: string): Promise<void> => {
   const object = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'conf', namespace: 'a' }, data: { text } };
   await backend.set(CONFIG_MAPS, object as KubeObject);
 };
-/** Follows the objects, and resolves when they have been listed, so that the volumes are only rewritten for later changes. */
+/** Resolves when the objects have been listed, so that the volumes are only rewritten for later changes. */
 async function following(...keys: string[]): Promise<void> {
   const followed = new Set(keys.length === 0 ? ['configmaps/a/conf'] : keys);
   manager.objects.follow('test', followed);
@@ -97,7 +97,7 @@ it('a new agent keeps the files of a Pod whose ConfigMap was deleted, and retrie
   manager.close();
   await backend.remove(CONFIG_MAPS, 'a', 'conf');
   const path = manager.hostPath('left', pod, 'v');
-  // Simulate that the previous engine died after it swapped the content and before it created this link.
+  // The previous engine died after it swapped the content and before it created this link.
   await rm(join(path, 'text'));
   manager = managerOf();
   await manager.mount(pod, signal);
@@ -238,7 +238,7 @@ it('the volume manager retries a volume that was too large once another volume h
   await manager.mount(pod, new AbortController().signal);
   await set('a', LARGE);
   await refused(1);
-  // The next update processes volume a first, while volume b still counts with its old size, so volume a does not fit yet.
+  // The next update processes volume a first, while volume b still counts with its old size.
   await set('b', '');
   await refused(2);
   expect((await lengths(pod))[0]).toBe(0);

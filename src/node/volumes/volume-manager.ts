@@ -1,18 +1,12 @@
 /**
- * Manages the volumes of the node's Pods. Volumes are set up before the containers are created and removed after the containers
- * have ended.
- * Boundary: changes only the Pods' folders, <rootDirectory>/<Pod UID> on disk and one per Pod in memory, apart from hostPaths that
- * it creates and the ownership of PersistentVolumes. Reads objects and requests tokens through the client, and mounts with
- * mount(8). mounted-pods.ts updates mounted volumes.
+ * Boundary: changes only the Pods' folders, <rootDirectory>/<Pod UID> on disk and one per Pod in memory, apart from hostPaths that it
+ * creates and the ownership of PersistentVolumes.
  * Invariants:
- *  1. mount() and unmount() are idempotent, even if the engine died during an earlier call.
- *  2. Nothing outside the Pods' folders is ever removed, and a folder that contains a mount is not removed.
- *  3. All files of a configMap, secret, downwardAPI or projected volume change at the same time.
- *  4. A token in a mounted volume is due for replacement before 80% of its lifetime have passed.
- *  5. When a source of a mounted volume (a ConfigMap, a Secret, a field of the Pod) changes, the volume is rewritten; there is no
- *     polling. If the update fails, the volume keeps its files, and the update is retried after a delay. An update whose files are
- *     too large is retried at the next change, or after a delay if the files fit because other volumes of the Pod have become
- *     smaller. After a restart of the agent, a volume also keeps its files if their sources no longer exist.
+ * - mount() and unmount() are idempotent, even if the engine died during an earlier call.
+ * - A folder that contains a mount is not removed.
+ * - All files of a configMap, secret, downwardAPI or projected volume change at the same time.
+ * - If the update of a mounted volume fails, the volume keeps its files, and the update is retried. After a restart of the agent, a volume
+ *   also keeps its files if their sources no longer exist.
  */
 
 import { mkdir } from 'node:fs/promises';
@@ -31,19 +25,15 @@ import { VolumeError } from './volume-error.ts';
 
 export interface VolumeManager {
   /**
-   * Sets up all volumes of the Pod. The caller calls mount() again after a restart of the agent. Rejects with a VolumeError if a
-   * volume cannot be set up, except if the volume keeps its files (invariant 5), and with an OutcomeUnknownError if the runtime did
-   * not answer.
+   * The caller calls mount() again after a restart of the agent. Rejects with a VolumeError if a volume cannot be set up and has no files
+   * to keep, and with an OutcomeUnknownError if the runtime did not answer.
    */
   mount(pod: Pod, signal: AbortSignal): Promise<void>;
-  /**
-   * Called when the Pod object has changed. If one of the Pod's volumes contains a changed field and the last mount() succeeded,
-   * starts an update of the Pod's volumes.
-   */
+  /** Called when the Pod object has changed. Starts an update if a volume contains a changed field and the last mount() succeeded. */
   update(pod: Pod): void;
   /**
-   * Rewrites the volumes that contain fields of the Pod or resources of its containers, and resolves when this is done. Rejects if
-   * mount() was not called before, or if a volume that was never written cannot be written.
+   * Rewrites the volumes that contain fields of the Pod or resources of its containers. Rejects if mount() was not called before, or if a
+   * volume that was never written cannot be written.
    */
   rewrite(pod: Pod, signal: AbortSignal): Promise<void>;
   /**
@@ -53,33 +43,26 @@ export interface VolumeManager {
   unmount(podUid: string, signal: AbortSignal): Promise<void>;
   /** Like unmount(), but also deletes the rest of the Pod's folder. */
   remove(podUid: string, signal: AbortSignal): Promise<void>;
-  /**
-   * Returns the path of the volume on the node. Throws a VolumeError if the Pod has no volume of this name or the volume's kind is
-   * not supported.
-   */
+  /** Throws a VolumeError if the Pod has no volume of this name or the volume's kind is not supported. */
   hostPath(podUid: string, pod: Pod, volumeName: string): string;
   podDirectory(podUid: string): string;
-  /** The ConfigMaps and Secrets that the volumes and other parts of the agent follow. */
   readonly objects: FollowedObjects;
   /** Stops the rotation of tokens and all updates. Volumes stay mounted. */
   close(): void;
 }
 
 export interface VolumeManagerOptions extends SetUpOptions {
-  /** The folder that contains the Pods' folders on disk: <data-dir>/pods. */
+  /** <data-dir>/pods. */
   rootDirectory: string;
-  /** Called when the followed ConfigMap or Secret with this key (fileSourceKey) was added, updated or deleted. */
+  /** Called with the key (fileSourceKey) of a followed object that was added, updated or deleted. */
   onObject?(key: string): void;
-  /**
-   * Called when the last mount() of the Pod has failed and should be repeated, because an update of its volumes is due, or because
-   * the Pod has claims and volumes of another Pod were removed.
-   */
+  /** Called when the last mount() of the Pod has failed and should be repeated. */
   onRetry?(podUid: string): void;
 }
 
 export function createVolumeManager(options: VolumeManagerOptions): VolumeManager {
   const { rootDirectory, memory, images } = options;
-  /** Runs one operation at a time per key: a Pod's UID, or `volume/` and the name of a PersistentVolume. */
+  /** The key is a Pod's UID, or `volume/` and the name of a PersistentVolume. */
   const operations = createSerialByKey();
   const closing = new AbortController();
 
@@ -109,7 +92,6 @@ export function createVolumeManager(options: VolumeManagerOptions): VolumeManage
     await pods.mount(pod, signal);
   }
 
-  /** Returns a function that unmounts a Pod's volumes and removes `parts` of the Pod's folder; see removeParts(). */
   const removal =
     (parts: readonly string[]) =>
     (podUid: string, signal: AbortSignal): Promise<void> => {

@@ -42,7 +42,6 @@ type Call = PromiseWithResolvers<Outcome> & {
   progress: Parameters<WorkerPorts['execute']>[3];
 };
 
-/** Creates the actions of a worker. The test resolves `calls` and `flushed`. `asked`: the calls to the loop, in order. */
 function actionsOf({ removed = false } = {}) {
   const timers = createVirtualTimers();
   const stop = new AbortController();
@@ -179,7 +178,7 @@ it.each<Action>([
   recorded.resolve();
   await settled();
   expect(calls.map((call) => call.action)).toEqual([action]);
-  // The time in which the action waited for the record does not count as a time in which the runtime did not answer.
+  // The wait for the record is not part of the outage.
   await fail(unknown);
   state.outages.observing()(timers.now() + 1);
   expect(state.outages.observed()).toEqual([{ from: timers.now(), to: timers.now() + 1 }]);

@@ -1,4 +1,3 @@
-/** Performs the actions of a Pod's worker, and adds their results to the worker's state. */
 import type { Action } from '../../../lifecycle/types.ts';
 import { OutcomeUnknownError } from '../../../runtime/runtime.ts';
 import type { StatusWriter } from '../status-writer.ts';
@@ -8,33 +7,24 @@ import type { Outcome, WorkerPorts } from './ports.ts';
 import type { Flight, WorkerFlights } from './running-actions.ts';
 import { absorb, type WorkerState } from './state.ts';
 
-/** The parts of the worker that actions need. */
 export interface ActionParts {
   ports: Pick<WorkerPorts, 'timers' | 'log' | 'execute'>;
   flights: WorkerFlights;
   statuses: Pick<StatusWriter, 'flushed'>;
   loop: Pick<WorkerLoop, 'wake' | 'mustObserve'>;
-  /** Aborted when the worker stops. */
   signal: AbortSignal;
 }
 
 export interface WorkerActions {
-  /**
-   * Starts an action, or cancels the action that a cancel action names. An action in FORGETS first waits for `recorded`, which resolves
-   * when the Pod's record shows how the runs ended or cannot be written; undefined: there is no need to wait. finalizeDeletion also
-   * waits until the newest status is written.
-   */
+  /** An action in FORGETS first waits for `recorded`, and finalizeDeletion also until the newest status is written. */
   perform(action: Action, recorded: Promise<void> | undefined): void;
-  /** Called when the Pod's object has changed. Ends a finalizeDeletion that the API accepted, since the changed object shows its result. */
+  /** Ends a finalizeDeletion that the API accepted. */
   objectChanged(): void;
 }
 
 export function createWorkerActions(state: WorkerState, parts: ActionParts): WorkerActions {
   const { ports, flights, statuses, loop } = parts;
-  /**
-   * Whether the last successful action is a finalizeDeletion that the API has accepted. The next change of the object shows its
-   * result.
-   */
+  /** Whether the last successful action is a finalizeDeletion that the API has accepted. */
   let deletionAnswered = false;
 
   const execute = (flight: Flight): Promise<Outcome> => {
@@ -94,7 +84,6 @@ export function createWorkerActions(state: WorkerState, parts: ActionParts): Wor
   };
 }
 
-/** Returns a promise that resolves when the action may be performed; undefined if it may be performed immediately. */
 function precondition(
   { kind }: Action,
   recorded: Promise<void> | undefined,

@@ -1,4 +1,3 @@
-/** Tests which effect of an action an observation must show. */
 import { expect, it } from 'vitest';
 import type { Action, ContainerState, SandboxState } from '../../../lifecycle/types.ts';
 import { missingEffect, shows } from './effects.ts';

@@ -1,12 +1,7 @@
-/**
- * Describes the actions of a Pod's worker: which changes observations of the runtime must show after an action, which actions destroy
- * the evidence of how a run ended, and what a missing answer to an action's call means.
- */
 import type { Action, ContainerState } from '../../../lifecycle/types.ts';
 import type { Millis } from '../../../machinery/time.ts';
 import type { RuntimeView } from './ports.ts';
 
-/** Actions whose effect appears in an observation of the runtime. Other actions report their results in the outcome. */
 export const CHANGES_RUNTIME: ReadonlySet<Action['kind']> = new Set<Action['kind']>([
   'createSandbox',
   'startContainer',
@@ -24,12 +19,12 @@ const TAKES_TIME: ReadonlySet<Action['kind']> = new Set<Action['kind']>([
   'mountVolumes',
 ]);
 
-/** Actions that run in a container or connect to it. A missing result may only mean that the container exited during the action. */
+/** Actions that run in a container or connect to it. If their result is missing, the container may have exited. */
 const RUNS_INSIDE: ReadonlySet<Action['kind']> = new Set<Action['kind']>(['runProbe', 'runHook']);
 
 /**
- * Returns the time since which the runtime counts as not answering, given the start and end of a call whose outcome is unknown; undefined
- * if the runtime may have answered all the time.
+ * Returns the time since which the runtime counts as not answering, after a call whose outcome is unknown; undefined if the runtime may
+ * have answered all the time.
  */
 export function unansweredSince({ kind }: Action, began: Millis, ended: Millis): Millis | undefined {
   if (RUNS_INSIDE.has(kind)) return undefined;
@@ -42,29 +37,20 @@ export const FORGETS: ReadonlySet<Action['kind']> = new Set<Action['kind']>([
   'removeSandbox',
   'finalizeDeletion',
 ]);
-/**
- * The types of steps that do not show how a run ended. An action in FORGETS does not wait until the steps of these types from the same
- * decision are recorded. If an agent dies before it records such a step, a new agent reports the step again, except SandboxStopped of a
- * sandbox that no longer exists, which the step Removed implies.
- */
+/** Steps that do not show how a run ended. An action in FORGETS does not wait for the record of these steps from the same decision. */
 export const LAST_STEPS: ReadonlySet<string> = new Set(['SandboxStopped', 'Removed', 'Gone']);
 
 interface RunIndex {
   byId: ReadonlyMap<string, ContainerState>;
-  /** The first run of each attempt, by attemptKey(). */
   byAttempt: ReadonlyMap<string, ContainerState>;
   exitedAttempts: ReadonlySet<string>;
-  /** The IDs of the sandboxes with a container that has not exited. */
   inUse: ReadonlySet<string>;
 }
 
 const indexes = new WeakMap<RuntimeView, RunIndex>();
 const attemptKey = ({ name, attempt }: Pick<ContainerState, 'name' | 'attempt'>): string => `${name}/${attempt}`;
 
-/**
- * Returns the index of the view. It is cached per view, since thousands of actions may end between two observations of thousands
- * of containers.
- */
+/** Caches the index per view, since thousands of actions may end between two observations of thousands of containers. */
 function indexOf(view: RuntimeView): RunIndex {
   const { containers } = view;
   const index = indexes.get(view) ?? {
@@ -78,8 +64,8 @@ function indexOf(view: RuntimeView): RunIndex {
 }
 
 /**
- * Whether the view already shows the final effect of the action, so that no further observation is needed. This is possible because
- * an event of the runtime may arrive before the response to the action. False for kinds of actions for which this is not checked.
+ * Whether the view already shows the final effect of the action, so that no further observation is needed: an event of the runtime may
+ * arrive before the response to the action.
  */
 export function shows(view: RuntimeView, action: Action): boolean {
   switch (action.kind) {
@@ -95,9 +81,8 @@ export function shows(view: RuntimeView, action: Action): boolean {
 }
 
 /**
- * Describes the missing effect of an action that succeeded; undefined if the action had its effect, or is not in CHANGES_RUNTIME. The
- * view must be from an observation that started after the action ended, unless shows() is true for the view. The caller counts an action
- * whose effect is missing as failed, so that it backs off and is reported.
+ * Describes the missing effect of an action that succeeded; undefined if the action had its effect, or is not in CHANGES_RUNTIME. The view
+ * must be from an observation that started after the action ended, unless shows() is true for the view.
  */
 export function missingEffect(view: RuntimeView, action: Action): string | undefined {
   const sandbox = (id: string) => view.sandboxes.find((each) => each.id === id);

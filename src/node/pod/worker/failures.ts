@@ -1,4 +1,3 @@
-/** Tracks the actions of a Pod's worker that failed or were not answered, until they succeed. */
 import { type Action, actionKey, type FailedAction } from '../../../lifecycle/types.ts';
 import type { Millis } from '../../../machinery/time.ts';
 import { messageOf } from '../action-error.ts';
@@ -7,11 +6,10 @@ export interface WorkerFailures {
   observed(): FailedAction[];
   succeeded(action: Action): void;
   failed(action: Action, error: unknown, at: Millis): FailedAction;
-  /** Stores the action as failed with an unknown outcome, because the runtime did not answer. */
   unanswered(action: Action, error: Error, at: Millis): void;
   /**
-   * Called when the cause of the action's failure has changed, so that the last failure no longer causes back-off. If an attempt is under
-   * way, its failure causes no back-off either, since the attempt may have started before the change. `key`: from actionKey().
+   * Called when the cause of the action's failure has changed. The last failure no longer causes back-off. The failure of an attempt under
+   * way does not either, since the attempt may have started before the change. `key`: from actionKey().
    */
   retry(key: string, isUnderWay: boolean): void;
 }
@@ -20,8 +18,8 @@ export function createWorkerFailures(): WorkerFailures {
   const observed = new Map<string, FailedAction>();
   const retryWanted = new Set<string>();
   /**
-   * Forgets the failed starts of earlier attempts once the outcome of a later start of the container is known, but keeps starts with an
-   * unknown outcome. Otherwise, the failures would be reported again after the runs of the later attempts were removed.
+   * The failures of earlier attempts must not be reported again after the runs of the later attempts were removed. Starts with an unknown
+   * outcome are kept.
    */
   const forgetEarlierStarts = (later: Action): void => {
     if (later.kind !== 'startContainer') return;

@@ -1,4 +1,3 @@
-/** Tracks the images of a Pod for its worker: their states, the progress of pulls, and images that appeared without a pull. */
 import type { PullProgress } from '../../../api/core/v1/pod/status/pull-progress.ts';
 import type { Pod } from '../../../api/generated/types.ts';
 import type { Action, FailedAction, ImageState, Observed } from '../../../lifecycle/types.ts';
@@ -6,23 +5,18 @@ import { storedName } from '../../../runtime/images/references.ts';
 
 export interface WorkerImages {
   observed(): Required<Pick<Observed, 'images' | 'pulls' | 'appeared'>>;
-  /**
-   * Stores the image state that an action found. If the image is present, returns the action that pulls it, since earlier
-   * failures of the pull are obsolete; otherwise undefined.
-   */
+  /** If the image is present, returns the action that would pull the image, since its earlier failures are obsolete. */
   found(image: { container: string; state: ImageState }): Action | undefined;
-  /** Stores the progress of the pull with this key. */
   progress(key: string, progress: PullProgress): void;
   ended(action: Action, key: string): void;
   /**
-   * Records that an image with this name (from storedName()) has appeared in the runtime; undefined: any image may have appeared.
-   * `failures`: the Pod's failed actions. `underWay`: its actions that have not ended: a pull that began before may still fail.
-   * Returns whether a container of the Pod waits for an image that has appeared. Each of several containers with the image looks for it.
+   * `name`: from storedName(); undefined: any image may have appeared. `underWay`: the actions that have not ended, since a pull that began
+   * before may still fail. Returns whether a container of the Pod waits for an image that has appeared.
    */
   appeared(name: string | undefined, failures: readonly FailedAction[], underWay: readonly Action[]): boolean;
 }
 
-/** Whether a volume of the Pod mounts the image with this name (from storedName()); undefined: any image. */
+/** `name`: from storedName(); undefined: any image. */
 export const mountsImage = ({ spec }: Pod, name: string | undefined): boolean =>
   (spec?.volumes ?? []).some(
     ({ image }) => image !== undefined && (name === undefined || storedName(image.reference ?? '') === name),

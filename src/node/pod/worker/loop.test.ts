@@ -6,7 +6,6 @@ import { createWorkerLoop, type LoopOptions } from './loop.ts';
 
 const settled = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
 
-/** Creates the loop of a worker. The test resolves the observations in `looks`. `steps`: what the loop did, in order. */
 function loopOf(options: Partial<LoopOptions> = {}) {
   const timers = createVirtualTimers();
   const stop = new AbortController();

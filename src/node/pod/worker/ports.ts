@@ -1,5 +1,3 @@
-/** The interface of a Pod's worker, and the ports through which it observes and acts. */
-
 import type { PullProgress } from '../../../api/core/v1/pod/status/pull-progress.ts';
 import type { Pod, PodStatus } from '../../../api/generated/types.ts';
 import type {
@@ -18,7 +16,6 @@ import type {
 } from '../../../lifecycle/types.ts';
 import type { Log, Timers } from '../../../platform/platform.ts';
 
-/** The sandboxes and containers of a Pod in the runtime. */
 export interface RuntimeView {
   sandboxes: Omit<SandboxState, 'stopped'>[];
   containers: ContainerState[];
@@ -41,13 +38,13 @@ export interface WorkerPorts {
   log: Log;
   node: NodeFacts;
   observe(pod: Pod, signal: AbortSignal): Promise<RuntimeView>;
-  /** Carries out the action. `progress`: called when a pull must wait for other pulls, and with the progress of a long pull. */
+  /** `progress`: called when a pull waits for other pulls, and with the progress of a long pull. */
   execute(action: Action, pod: Pod, signal: AbortSignal, progress: (progress: PullProgress) => void): Promise<Outcome>;
   writeStatus(pod: Pod, status: PodStatus): Promise<void>;
   /** Writes the journal for the next worker of the Pod, synchronously. */
   keep(pod: Pod, journal: Journal): void;
   event(pod: Pod, event: PodEvent): void;
-  /** Records steps of the Pod's life. A later worker of the Pod may report the same step again. */
+  /** A later worker of the Pod may report the same step again. */
   record(pod: Pod, transitions: Transition[]): void;
   /** Resolves when all steps reported so far are stored, or cannot be stored now. Undefined if there is no need to wait. */
   recorded(): Promise<void> | undefined;
@@ -56,20 +53,19 @@ export interface WorkerPorts {
 }
 
 export interface PodWorker {
-  /** Called when the object has changed: decides again. `removed`: whether the object no longer exists in the API. */
+  /** `removed`: whether the object no longer exists in the API. */
   update(pod: Pod, removed: boolean): void;
   /** Terminates the Pod for the node. If this is called several times, the shortest grace period and the first reason apply. */
   end(by: Omit<NodeEnd, 'at'>): void;
-  /** Called when the state of this Pod in the runtime may have changed: observes the Pod and decides. */
+  /** Called when the state of this Pod in the runtime may have changed. */
   changed(): void;
-  /** Called when the cause of the action's failure has changed: retries the action without back-off. `key`: from actionKey(). */
+  /** Called when the cause of the action's failure has changed. Retries the action without back-off. `key`: from actionKey(). */
   retry(key: string): void;
-  /** Called when the image of this name (from storedName(); undefined: any) has appeared: retries containers and volumes that need it. */
+  /** Called when an image has appeared. Retries containers and volumes that need it. `name`: from storedName(); undefined: any image. */
   imageAppeared(name: string | undefined): void;
-  /** Returns the newest known version of the object. */
   pod(): Pod;
-  /** Writes a status that waits for further changes, and resolves when no status is left to write, or the worker has stopped. */
+  /** Writes a status that waits for further changes. Resolves when no status is left to write, or the worker has stopped. */
   flushed(): Promise<void>;
-  /** Starts to write a status that waits, then stops the worker and aborts its actions under way. Containers keep running. */
+  /** Starts to write a status that waits, stops the worker, and aborts its actions under way. Containers keep running. */
   stop(): void;
 }

@@ -1,10 +1,9 @@
-/** Stores the results of probes and hooks for a Pod's worker. */
 import { type Action, type HookResult, type ProbeResult, runKey } from '../../../lifecycle/types.ts';
 import type { Outcome } from './ports.ts';
 
 export interface WorkerResults {
   observed(): { probes: Record<string, ProbeResult>; hooks: Record<string, HookResult> };
-  /** Sets the results of hooks that rebuildMemory() has recovered from an earlier agent. Called before the first decision. */
+  /** Sets the results that rebuildMemory() has recovered from an earlier agent. Called before the first decision. */
   recovered(hooks: Record<string, HookResult>): void;
   absorb(action: Action, outcome: Outcome): void;
   /** Drops the results of all runs except those with these container IDs. */
@@ -33,6 +32,5 @@ export function createWorkerResults(): WorkerResults {
   };
 }
 
-/** Returns the entries of the runs with these container IDs. The keys of `record` are from runKey(). */
 const ofRuns = <T>(record: Record<string, T>, ids: ReadonlySet<string>): Record<string, T> =>
   Object.fromEntries(Object.entries(record).filter(([key]) => ids.has(key.split('/')[0] ?? '')));

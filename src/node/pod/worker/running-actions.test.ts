@@ -27,7 +27,6 @@ const stop: Action = { kind: 'stopContainer', id: 'c', deadline: 0 };
 const remove: Action = { kind: 'removeContainer', id: 'old', container: 'app', attempt: 0 };
 const stopSandbox: Action = { kind: 'stopSandbox', id: 's' };
 
-/** Creates the flights of a worker. `kinds()`: the kinds of the actions that are under way. `logged`: the logged messages. */
 function flightsOf(view: RuntimeView = viewOf(run('running'))) {
   const timers = createVirtualTimers();
   const state = initialState({ pod: podOf(), removed: false });
@@ -37,7 +36,6 @@ function flightsOf(view: RuntimeView = viewOf(run('running'))) {
   const flights = createWorkerFlights(state, { timers, log });
   const kinds = (): string[] => flights.underWay().map(({ kind }) => kind);
   const failures = () => state.failures.observed().map(({ action, count, message }) => [action.kind, count, message]);
-  /** Makes an observation that starts and ends now. */
   const see = (next: RuntimeView): void => {
     const observation = flights.observing();
     state.runtime = next;

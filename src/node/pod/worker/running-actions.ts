@@ -2,12 +2,10 @@
  * Tracks the actions of a Pod's worker from their start until their effect is known.
  *
  * Invariants:
- *  1. An action that changes the runtime stays in flight until an observation shows its effect, or until an observation that started
- *     after the action ended succeeds. Otherwise a decision could see an action that is neither under way nor done. Every action with
- *     an unknown outcome stays in flight until such an observation, too.
- *  2. An action that succeeded but had no effect counts as failed.
- *  3. A failure is logged as a warning once. If a retry or the next attempt of the container fails with the same message, this is logged
- *     for debugging only, because the retries may go on for days.
+ * - An action that changes the runtime, or has an unknown outcome, stays in flight until its effect is observed. Otherwise, a decision
+ *   could see an action that is neither under way nor done.
+ * - An action that succeeded but had no effect counts as failed.
+ * - A failure with an unchanged message is logged as a warning once, because the retries may go on for days.
  */
 import { type Action, actionKey } from '../../../lifecycle/types.ts';
 import type { Millis } from '../../../machinery/time.ts';
@@ -15,22 +13,20 @@ import { CHANGES_RUNTIME, missingEffect, shows } from './effects.ts';
 import type { RuntimeView, WorkerPorts } from './ports.ts';
 import type { WorkerState } from './state.ts';
 
-/** An action from its start until its effect is known. */
 export interface Flight {
   action: Action;
   key: string;
   abort: AbortController;
-  /** When the call started; until the call starts, when the action was requested. */
+  /** When the call started; before that, when the action was requested. */
   began: Millis;
 }
 
 export interface WorkerFlights {
   begin(action: Action): Flight;
-  /** Called when the action's call has ended: ends the flight, now or later (invariant 1). `unknown`: the runtime did not answer. */
+  /** Ends the flight, now or after an observation. `unknown`: the runtime did not answer. */
   end(flight: Flight, outcome: 'succeeded' | 'failed' | 'unknown'): void;
   /** Ends the flight of the action with this key without an observation of its effect. */
   drop(key: string): void;
-  /** Aborts the action, if it is under way. */
   cancel(key: string): void;
   abortAll(): void;
   underWay(): Action[];
@@ -39,7 +35,7 @@ export interface WorkerFlights {
   isObservationDue(): boolean;
   /**
    * Called when an observation starts. Returns functions with which the caller reports whether the observation succeeded. An action that
-   * ends during this observation and must be observed waits for the next observation, unless this one already shows its effect.
+   * ends in the meantime waits for the next observation, unless this one already shows its effect.
    */
   observing(): { succeeded(): void; failed(): void };
   noteFailure(action: Action, error: unknown): void;
@@ -51,12 +47,11 @@ export function createWorkerFlights(
 ): WorkerFlights {
   const inFlight = new Map<string, Flight>();
   type Ended = Pick<Flight, 'action' | 'key'> & { succeeded: boolean };
-  /** Actions that have ended and wait for an observation of their effect. */
   let ended: Ended[] = [];
-  /** The last logged message of each action that failed, by retryKey(). */
+  /** The last logged message of each failed action, by retryKey(). */
   const warned = new Map<string, string>();
 
-  /** Ends the flight of an action. An action that succeeded counts as failed if the last observation does not show its effect. */
+  /** An action that succeeded counts as failed if the last observation does not show its effect. */
   const settle = ({ action, key, succeeded }: Ended): void => {
     inFlight.delete(key);
     const missing = succeeded ? missingEffect(state.runtime, action) : undefined;
@@ -114,10 +109,9 @@ export function createWorkerFlights(
   };
 }
 
-/** Returns the key of an action and its retries. An action has the same key for all attempts of its container. */
+/** The key is the same for all attempts of the container. */
 const retryKey = (action: Action): string => actionKey('attempt' in action ? { ...action, attempt: 0 } : action);
 
-/** Returns the log fields that identify the action and its object, such as the container with its image or the volume that failed. */
 function logFields(action: Action, error: unknown, { containers }: RuntimeView): Record<string, unknown> {
   const { kind } = action;
   const id = 'id' in action ? action.id : undefined;

@@ -1,4 +1,4 @@
-/** The state of a Pod's worker, from which the input of each decision is built. This file performs no I/O. */
+/** The state from which the input of each decision is built. This file performs no I/O. */
 import type { Pod } from '../../../api/generated/types.ts';
 import type { Action, Input, Journal, NodeEnd, NodeFacts, Observed, Outage } from '../../../lifecycle/types.ts';
 import type { Millis } from '../../../machinery/time.ts';
@@ -8,20 +8,16 @@ import { createWorkerOutages, type WorkerOutages } from './outages.ts';
 import type { Outcome, RuntimeView } from './ports.ts';
 import { createWorkerResults, type WorkerResults } from './results.ts';
 
-/** The input with which a worker starts. */
 export interface WorkerStart {
   pod: Pod;
-  /** Whether the object no longer exists in the API. */
   removed: boolean;
   nodeEnd?: NodeEnd | undefined;
-  /** The journal that the previous worker of the Pod wrote; absent: there is none. */
   journal?: Journal;
   /** The time before this agent in which no agent ran; undefined: it is not known, or there was none. */
   outage?: Outage | undefined;
 }
 
 export interface WorkerState extends Pick<WorkerStart, 'pod' | 'removed' | 'nodeEnd'> {
-  /** The last observation; empty before the first one. */
   runtime: RuntimeView;
   volumes: Observed['volumes'];
   downward?: string;
@@ -46,7 +42,6 @@ export const initialState = ({ pod, removed, nodeEnd, outage }: WorkerStart): Wo
   outages: createWorkerOutages(outage),
 });
 
-/** Returns the input of a decision; the caller adds the memory. */
 export function inputOf(
   state: WorkerState,
   { node, underWay, now }: { node: NodeFacts; underWay: Action[]; now: Millis },
@@ -72,13 +67,11 @@ export function inputOf(
   };
 }
 
-/** Sets the last observation, and drops the results of runs that the observation does not contain. */
 export function observed(state: WorkerState, view: RuntimeView): void {
   state.runtime = view;
   state.results.keep(new Set(view.containers.map(({ id }) => id)));
 }
 
-/** Adds the results of an action that succeeded to the state. */
 export function absorb(state: WorkerState, action: Action, outcome: Outcome): void {
   if (outcome.image !== undefined) {
     const pull = state.images.found(outcome.image);

@@ -1,4 +1,3 @@
-/** Limits how often the worker of a Pod with many containers decides. */
 import type { Pod } from '../../../api/generated/types.ts';
 import { nextOwnTurn } from '../../../platform/work-in-turns.ts';
 
@@ -7,8 +6,7 @@ const MANY = 100;
 
 /**
  * Returns a function that calls `wake` immediately, or, for a Pod with many containers, at most once per turn of the event loop. Thousands
- * of actions may end in one turn, and a decision on thousands of containers takes a considerable part of a second. Each Pod with many
- * containers gets a turn of its own.
+ * of actions may end in one turn, and a decision on thousands of containers takes a considerable part of a second.
  */
 export function inTurns(pod: () => Pod, wake: () => void): () => void {
   let isWaiting = false;

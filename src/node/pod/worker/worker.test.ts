@@ -26,7 +26,6 @@ const viewOf = (container: ContainerState): RuntimeView => ({
   sandboxes: [{ id: 's', attempt: 0, ready: true, createdAt: NOW - 3000, ips: ['10.0.0.1'] }],
   containers: [container],
 });
-/** The view after the sandbox has stopped. */
 const stoppedView: RuntimeView = {
   ...viewOf(exited),
   sandboxes: viewOf(exited).sandboxes.map((sandbox) => ({ ...sandbox, ready: false })),
@@ -34,14 +33,10 @@ const stoppedView: RuntimeView = {
 
 const settled = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
 
-/**
- * Starts the worker of a Pod whose app container runs, and resolves its first observation and its first action, mountVolumes. The test
- * resolves the later observations and actions.
- */
+/** The app container runs. The first observation and the first action, mountVolumes, are resolved. */
 async function workerOfRunningPod() {
   const looks: PromiseWithResolvers<RuntimeView>[] = [];
   const asked = new Map<Action['kind'], PromiseWithResolvers<Outcome>>();
-  /** The calls of record(), with the types of the steps, and of recorded(). */
   const recording: string[] = [];
   const statuses: PodStatus[] = [];
   const made = defaulted(podOf({ containers: [containerOf('app')] }));
@@ -83,7 +78,7 @@ async function workerOfRunningPod() {
     const metadata = { deletionTimestamp: '2026-01-31T00:00:30Z', deletionGracePeriodSeconds: 30 };
     worker.update({ ...pod, metadata: { ...pod.metadata, ...metadata } }, false);
   };
-  /** Changes the generation of the Pod, and returns the generations of the written statuses. */
+  /** Returns the generations of the written statuses. */
   const observeGeneration = (generation: number): (number | undefined)[] => {
     worker.update({ ...pod, metadata: { ...pod.metadata, generation } }, false);
     return statuses.map(({ observedGeneration }) => observedGeneration);

@@ -1,15 +1,11 @@
 /**
- * The worker of one Pod: it observes, decides and acts in a loop, one observation and one decision at a time.
+ * The worker of one Pod observes, decides and acts in a loop.
  *
- * Boundary: decide() contains all rules; this file only passes observations to it and carries out the actions that it returns.
- * loop.ts contains the loop, actions.ts and running-actions.ts contain the actions under way, and state.ts contains the state.
+ * Boundary: decide() contains all rules.
  * Invariants:
- *  1. Statuses are written one at a time, and the newest status wins; the last one is written before the object is deleted.
- *     A run is removed only after its end is recorded, or cannot be recorded.
- *  2. There is no polling: a timer and events wake the worker, such as a change in the runtime, a change of the object, or the end of an
- *     action.
- *  3. After a call that the runtime did not answer, nothing is decided until an observation succeeds. The time until then is an
- *     outage. Probes and hooks are exceptions, since their container may have exited.
+ * - The last status is written before the object is deleted. A run is removed only after its end is recorded, or cannot be recorded.
+ * - After a call that the runtime did not answer, nothing is decided until an observation succeeds. The time until then is an outage.
+ *   Probes and hooks are exceptions, since their container may have exited.
  */
 import type { Pod } from '../../../api/generated/types.ts';
 import { decide } from '../../../lifecycle/decide.ts';
@@ -99,10 +95,6 @@ export function startWorker(start: WorkerStart, ports: WorkerPorts): PodWorker {
   };
 }
 
-/**
- * Returns a function that makes the next decision. Before the first decision, it rebuilds the core's memory from the state and
- * the journal.
- */
 function createDecisions(
   { journal = { stops: {} } }: WorkerStart,
   { results, outages }: WorkerState,
@@ -123,14 +115,12 @@ function createDecisions(
 }
 
 /**
- * Whether the first decision needs an observation. A Pod without a start time in its status needs none: either the runtime has nothing
- * of the Pod, or an agent died before it wrote the status. Repeating that agent's calls is safe, since they are idempotent by name. A
- * Pod that is to be terminated is always observed first, so that all its sandboxes and containers are found.
+ * Whether the first decision needs an observation. A Pod without a start time needs none: either the runtime has nothing of the Pod, or an
+ * agent died before it wrote the status. Repeating that agent's calls is safe, since they are idempotent by name.
  */
 const mustObserveFirst = ({ pod, removed, nodeEnd }: WorkerStart): boolean =>
   removed || [nodeEnd, pod.status?.startTime, pod.metadata.deletionTimestamp].some((trace) => trace !== undefined);
 
-/** Observes the Pod in the runtime. Rejects if the observation fails. If the runtime did not answer, also records an outage. */
 async function observe(
   state: WorkerState,
   ports: WorkerPorts,
@@ -151,7 +141,7 @@ async function observe(
   answered(ports.timers.now());
 }
 
-/** Carries out all parts of a decision. Actions that destroy evidence wait until the evidence is recorded, or cannot be recorded. */
+/** Actions that destroy evidence wait until the evidence is recorded, or cannot be recorded. */
 function carryOut(
   { journal, events, transitions, actions, status }: Decision,
   pod: Pod,
