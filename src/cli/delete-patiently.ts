@@ -1,5 +1,3 @@
-/** Deletes an object through an API server that may fail for a while. */
-
 import { backOffMillis } from '../client/back-off.ts';
 import type { ResourceClient } from '../client/client.ts';
 import type { KubeObject } from '../machinery/meta.ts';
@@ -15,7 +13,7 @@ export interface Patience {
   timers: Timers;
   /** An abort ends the attempts; deletePatiently() then resolves. */
   signal: AbortSignal;
-  /** Reports the error of the first attempt that failed with a 5xx error. Is called at most once. */
+  /** Reports the error if the first attempt fails with a 5xx error. */
   failed(error: ApiError): void;
 }
 

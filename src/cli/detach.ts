@@ -24,10 +24,10 @@ import { foldersOfUser, orOtherFolder } from './kubeconfig/engine-folders.ts';
 import { InterruptedError, type InterruptingSignal } from './signals.ts';
 import { printWaiting, type ReadyEngine, type StartReport } from './up.ts';
 
-/** If lifepod.log is longer than this before an engine starts in the background, the file is renamed to lifepod.log.1. */
+/** A longer lifepod.log is renamed to lifepod.log.1 before an engine starts in the background. */
 const LONG_LOG_BYTES = 10 * 1024 * 1024;
 
-/** The time after which a starting engine is stopped, if it has reported why its node is not ready. */
+/** A starting engine that has reported why its node is not ready is stopped after this time. */
 const PATIENCE_MILLIS = 60_000;
 
 const MAIN = process.argv[1] ?? '';
@@ -41,7 +41,7 @@ export async function startDetached(options: UpOptions, signal?: AbortSignal): P
   const stopping = new AbortController();
   const interrupt = (name: NodeJS.Signals): void =>
     stopping.abort(new InterruptedError(`stopped by ${name}`, name as InterruptingSignal));
-  // Without these handlers, a signal would end this process, but not the engine, which it starts detached.
+  // Without these handlers, a signal would end this process, but not the detached engine.
   process.on('SIGINT', interrupt);
   process.on('SIGTERM', interrupt);
   try {
@@ -54,13 +54,12 @@ export async function startDetached(options: UpOptions, signal?: AbortSignal): P
   }
 }
 
-/** Returns the error of an interrupted start. `pid`: the engine that has run before and is not affected; undefined if there is none. */
+/** Returns the error of an interrupted start. `pid`: a running engine that the interruption does not affect; undefined if there is none. */
 export const interruption = (error: InterruptedError, pid: number | undefined): InterruptedError =>
   pid === undefined
     ? error
     : new InterruptedError(`interrupted: the engine (PID ${pid}) continues to run`, error.signal);
 
-/** Returns the PID of the engine that has locked the data folder; undefined if none has, or if this is not known. */
 function ownerOf(dataDir: string): number | undefined {
   try {
     return dataDirOwner(dataDir);
@@ -107,13 +106,12 @@ async function startUntil(options: UpOptions, stop: AbortSignal): Promise<ReadyE
 }
 
 /**
- * Returns the message about an engine that did not start. If another engine prevents a start in the default data folder, the user may mean
- * another engine, so the message then also names the data folders of the engines whose kubeconfig the user has.
+ * Returns the message about an engine that did not start. If another engine prevents the start, the user may mean that one, so the message
+ * may name the data folders of the engines whose kubeconfig the user has.
  */
 export const startError = (error: string, dataDir: string, env: NodeJS.ProcessEnv, folders = foldersOfUser): string =>
   error.includes('another engine of lifepod') ? `${error}${orOtherFolder(dataDir, env, folders)}` : error;
 
-/** Removes the files and folders after a failed first start. Does nothing if the data folder has an engine record or an engine uses it. */
 function removeLog(dataDir: string, files: readonly string[], folders: readonly string[]): void {
   if (readEngineRecord(dataDir) !== undefined || dataDirOwner(dataDir) !== undefined) return;
   for (const file of files) rmSync(file, { force: true });
@@ -166,10 +164,9 @@ export function openLog(path: string): number {
 type StartedProcess = Pick<ChildProcess, 'on' | 'once' | 'kill'>;
 
 /**
- * Resolves with the report of a starting engine that it is ready or has failed, or with undefined if its process exited without such a
- * report. If the engine has reported why its node is not ready, the engine is stopped after 60 s, and the promise resolves with an error
- * that contains the latest reason. If the engine reports nothing, there is no time limit, because the machine may be slow. Calls `waiting`
- * with each reason. Rejects if the process cannot be started.
+ * Resolves with the report of a starting engine that it is ready or has failed; with undefined if its process exits without a report. An
+ * engine that has reported why its node is not ready is stopped after PATIENCE_MILLIS; the error then contains the latest reason. An engine
+ * that reports nothing has no time limit, because the machine may be slow. Rejects if the process cannot be started.
  */
 export function startReport(
   child: StartedProcess,

@@ -10,10 +10,8 @@ import { SIGNAL_CODES } from './signals.ts';
 
 export interface DownOptions {
   dataDir: string;
-  /** Whether --now was given. */
   now?: boolean;
   gracePeriod?: number;
-  /** Whether --uninstall-service was given. */
   uninstallService?: boolean;
 }
 
@@ -22,7 +20,6 @@ const NOW_SECONDS = 1;
 /** The longest grace period that is accepted, about 68 years. Dates that are computed from it are valid in JavaScript. */
 const MOST_SECONDS = 2 ** 31 - 1;
 
-/** Parses a value of --grace-period. Throws an InvalidArgumentError if it is not a whole number of seconds up to MOST_SECONDS. */
 export function parseGracePeriod(text: string): number {
   const seconds = /^\d{1,10}$/.test(text) ? Number(text) : Number.NaN;
   if (seconds <= MOST_SECONDS) return seconds;
@@ -36,7 +33,7 @@ export function parseGracePeriod(text: string): number {
 export const gracePeriodOf = ({ now, gracePeriod }: DownOptions): number | undefined =>
   now === true ? NOW_SECONDS : gracePeriod === undefined ? undefined : Math.max(NOW_SECONDS, gracePeriod);
 
-/** Returns the words with which an interrupted command is repeated, without the name of the program and without a grace period. */
+/** Returns the command to repeat after an interruption, without the name of the program. */
 export const sameCommand = ({ uninstallService }: DownOptions): string =>
   uninstallService === true ? 'down --uninstall-service' : 'down';
 

@@ -35,19 +35,19 @@ import { withShortDeletions } from './short-deletions.ts';
 import { END_WORKLOADS } from './up.ts';
 
 /**
- * How long to wait for containers that still run after their Pods were deleted from the API, such as containers of force-deleted Pods.
- * Also the time limit for the removal of sandboxes from the machine's own runtime.
+ * How long to wait for containers whose Pods no longer exist in the API, such as force-deleted ones, and for the removal of sandboxes from
+ * the machine's own runtime.
  */
 const CONTAINERS_END_MILLIS = 30_000;
 
-/** How long to wait for the deletion of a session's objects, except Pods. Finalizers can keep an object for any time. */
+/** How long to wait for the objects of a session other than Pods. Finalizers can keep an object for any time. */
 const OBJECTS_END_MILLIS = 30_000;
 
 type Say = (line: string) => void;
 
 const downAgain = (dataDir: string): string => hintsFor({ dataDir }, process.env).engine('down');
 
-/** Returns the last line of the report. After an engine that had lost the folder, containers may remain, which endLostEngines() reports. */
+/** If an engine had lost the folder, its containers may remain, and endLostEngines() reports them. */
 const nothingLeft = (dataDir: string, hadLost: boolean): string =>
   `nothing ${hadLost ? 'else ' : ''}from ${dataDir} is running or mounted any more`;
 
@@ -123,7 +123,7 @@ async function refuseBesideOriginal(dataDir: string, record: EngineRecord, signa
   const { downOfOther, otherEngineInRange } = await import('../engine/engine-network.ts');
   const error = await otherEngineInRange({ ...resolveSettings({ dataDir }, record), dataDir }, signal);
   if (error === undefined) return;
-  // The bridge may be that of the same engine before its data folder was moved, because its name depends on the path.
+  // The name of the bridge depends on the path, so the bridge may be that of the same engine before its data folder was moved.
   const unknown = `the data folder of that engine, or the former path if ${dataDir} was moved,`;
   throw new UserError(
     `the engine of ${dataDir} cannot start to end its Pods: ${error.overlap}; if ${dataDir} is a copy of a data folder that still exists, ` +
@@ -132,8 +132,8 @@ async function refuseBesideOriginal(dataDir: string, record: EngineRecord, signa
 }
 
 /**
- * Stops an engine whose first start is under way, and removes what this or a killed first start has left on the machine. `hadLost`: whether
- * down() has ended an earlier engine of the folder, whose remains are removed, too.
+ * Stops an engine whose first start is under way, and removes what this or a killed first start has left. `hadLost`: down() has ended an
+ * earlier engine of the folder, whose remains are removed, too.
  */
 async function endFirstStart(
   dataDir: string,
@@ -167,7 +167,7 @@ async function endFirstStart(
   say(nothingLeft(dataDir, hadLost));
 }
 
-/** Resolves with whether a stopped engine has Pods, in its store or in the folder `pods`, which contains a folder for each running Pod. */
+/** Resolves with whether a stopped engine has Pods in its store, or in the folder `pods` of running Pods. */
 export async function hasPods(dataDir: string): Promise<boolean> {
   const lock = lockDataDir(dataDir, 'down');
   try {
@@ -183,7 +183,7 @@ export async function hasPods(dataDir: string): Promise<boolean> {
   }
 }
 
-/** Resolves like hasPods(); with the error if no Pod runs, and the store cannot be opened because the disk is full. */
+/** Resolves with the error if no Pod runs, and a full disk prevents opening the store. */
 const hasPodsUnlessFull = (dataDir: string): Promise<boolean | StorageFullError> =>
   hasPods(dataDir).catch((error: unknown) => {
     if (error instanceof StorageFullError) return error;

@@ -73,7 +73,7 @@ test.each([
   await vi.waitFor(() => expect(backend.objects(PODS)[0]?.metadata.deletionGracePeriodSeconds).toBe(expected));
   await backend.remove(PODS, 'default', 'web');
   await ended;
-  // A user who has given the grace period expects the wait, and needs no hint.
+  // A user who has set the grace period needs no hint.
   const hint = 'waiting up to 60 s: to end them sooner, press Ctrl+C, and type the command again with --now';
   expect(said).toEqual([
     `ending default/web (grace ${expected} s)`,

@@ -20,18 +20,16 @@ const nameOf = (pod: Pod): string => `${pod.metadata.namespace}/${pod.metadata.n
 export const onlyFinalizersLeft = (pod: KubeObject): boolean =>
   pod.metadata.deletionGracePeriodSeconds === 0 && (pod.metadata.finalizers ?? []).length > 0;
 
-/** The most Pods that a line names. */
 const MOST_NAMED = 3;
 
 /** The default grace period in seconds. If the wait may be longer, a line says how to end the Pods sooner. */
 const LONG_SECONDS = 30;
 const SOONER = ': to end them sooner, press Ctrl+C, and type the command again with --now';
 
-/** Returns the end of a line, which names the Pods that have not ended; empty if there are none or many. */
 const remaining = (pods: readonly { name: string }[]): string =>
   pods.length === 0 || pods.length > MOST_NAMED ? '' : `; waiting for ${pods.map(({ name }) => name).join(', ')}`;
 
-/** Returns the line about the wait for Pods with these grace periods, if one is needed. `isOwn`: whether the grace periods are the Pods' own. */
+/** `isOwn`: the grace periods are the Pods' own. */
 function waitLines(graces: readonly number[], isOwn: boolean): string[] {
   const longest = Math.max(...graces);
   const sooner = isOwn && longest > LONG_SECONDS ? SOONER : '';
@@ -41,12 +39,10 @@ function waitLines(graces: readonly number[], isOwn: boolean): string[] {
 }
 
 /**
- * Deletes all Pods, including those that are created during the call, and resolves when no Pod exists, except Pods that only finalizers
- * keep. Static Pods cannot be deleted through the API, so the function only waits until the engine has ended them and their mirror Pods do
- * not exist any more. Pods bound to a node other than `nodeName` are deleted with a grace period of 0, because this engine runs none of
- * their containers. For other Pods, `gracePeriodSeconds` replaces the Pod's own grace period. Calls `say` with a line when a Pod begins to
- * end, cannot be deleted yet, makes progress or has ended, and when the container runtime of the node stops or begins to answer.
- * Rejects if the API refuses a delete with an error other than NotFound or 5xx, or if `signal` aborts.
+ * Deletes all Pods, also those that are created meanwhile. Resolves when no Pods exist except those that only finalizers keep. Waits until
+ * the engine has ended static Pods, which cannot be deleted through the API. Deletes Pods of nodes other than `nodeName` with a grace
+ * period of 0, because this engine runs none of their containers. `gracePeriodSeconds` replaces the grace periods of other Pods. Rejects if
+ * the API refuses a delete with an error other than NotFound or 5xx, or if `signal` aborts.
  */
 export async function endAllPods(
   client: Client,
@@ -74,7 +70,7 @@ export async function endAllPods(
   const added = (pod: Pod): void => {
     if (onlyFinalizersLeft(pod)) return;
     const grace = gracePeriodSeconds ?? pod.spec?.terminationGracePeriodSeconds ?? 30;
-    // A Pod that is not scheduled yet is treated like one of this node, to which it may still be bound.
+    // A Pod that is not scheduled yet may still be bound to this node.
     const node = pod.spec?.nodeName || nodeName;
     const isHere = node === nodeName;
     open.set(uidOf(pod), { name: nameOf(pod), grace: isHere ? grace : 0 });
@@ -127,7 +123,7 @@ function reportRuntime(
   const look = (node: Node): void => {
     if (node.metadata.name !== nodeName) return;
     const down = downRuntime(node);
-    // lifepod itself restarts its private containerd, whose socket has no commands.
+    // lifepod restarts its private containerd, so there are no commands for it.
     const isMachine = down !== undefined && runtimeCommands(down.message) !== undefined;
     if (down !== undefined && !isDown)
       say(`waiting: ${down.message}${isMachine ? `; ${startRuntimeHint(down.message)}` : ''}`);
@@ -139,10 +135,6 @@ function reportRuntime(
   createInformer(client.resource<Node>(NODES), options, { added: look, updated: look });
 }
 
-/**
- * Returns a phrase such as `defer container bye (1 of 2)` about the first defer container that has not ended; undefined if there is none,
- * or if the termination of the Pod has not begun.
- */
 function turnOf({ status }: Pod): string | undefined {
   const entries = status?.termination === undefined ? [] : (status.deferContainerStatuses ?? []);
   const index = entries.findIndex(({ state }) => state?.terminated === undefined);
@@ -152,7 +144,6 @@ function turnOf({ status }: Pod): string | undefined {
 const runs = ({ sandboxes, containers }: PodObservation): boolean =>
   sandboxes.some(({ ready }) => ready) || containers.some(({ state }) => state === 'running');
 
-/** How long runtimeIdle() waits before it reports what it waits for. */
 const SILENCE_MILLIS = 1000;
 
 /**
@@ -191,7 +182,7 @@ export async function runtimeIdle(
   }
 }
 
-/** Stops and removes all sandboxes with their containers. Resolves with the number of Pods that had a sandbox or container. */
+/** Resolves with the number of Pods that had a sandbox or container. */
 export async function removeRest(runtime: ContainerRuntime, signal: AbortSignal): Promise<number> {
   const rest = [...(await runtime.observeAll(signal)).values()];
   for (const { id } of rest.flatMap(({ sandboxes }) => sandboxes)) {

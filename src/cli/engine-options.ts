@@ -1,4 +1,3 @@
-/** The options of `lifepod up` that describe the engine. */
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { addAuditOptions } from '../engine/audit/audit-settings.ts';
 import { addAuthenticationOptions } from '../engine/authentication/authentication-settings.ts';
@@ -25,7 +24,6 @@ const imageOptions = (): Option[] =>
     return typeof byDefault === 'number' ? option.argParser(Number) : option;
   });
 
-/** Adds the options to the command, in groups. */
 export function addEngineOptions(command: Command): void {
   command.optionsGroup(OPTION_GROUPS.engine);
   addApiOptions(command);
@@ -56,7 +54,7 @@ function addApiOptions(command: Command): void {
       '--service-cidr <network>',
       `address range of Services, or IPv4,IPv6 ranges (default: ${DEFAULT_SERVICE_CIDR})`,
     );
-  // The preset `true` is the value of a flag that no value follows.
+  // commander passes the preset `true` if no value follows the flag.
   for (const [flag, , value, description] of API_FLAGS)
     command.addOption(new Option(`${flag} ${value}`, description).preset('true'));
   command

@@ -51,20 +51,17 @@ export function failureText(
   return `${path ?? 'a file'} ${systemError}`;
 }
 
-/** Returns the commands to start the machine's runtime and to read its log; empty if the message does not name its socket. */
 const runtimeAdvice = (message: string): string =>
   runtimeCommands(message) === undefined ? '' : `; ${startRuntimeHint(message)}`;
 
 const foldersInKubeconfig = (env: NodeJS.ProcessEnv): string[] => foldersOfUser(env, () => []);
 
-/** Returns the refusal for a user who may not open the file `path`; undefined if `code` is not EACCES. */
 function refusedAccess(code: string | undefined, path: string | undefined): NeedsRootError | undefined {
   if (code !== 'EACCES') return undefined;
   // Users do not know the lock of a data folder, so the message is about the command instead of the file.
   return path?.endsWith('/lock') ? new NeedsRootError() : new NeedsRootError(`open ${path ?? 'a file'}`);
 }
 
-/** Returns the line to print for an error message: begins it with `lifepod: `, unless the message itself begins with `lifepod `. */
 export const errorLine = (text: string): string => (text.startsWith('lifepod ') ? text : `lifepod: ${text}`);
 
 const oneLine = (text: string): string => text.replace(/\s*\n\s*/g, '; ');

@@ -1,12 +1,10 @@
 /**
- * Composes the commands in messages for the user. These commands reach the same server as the command that prints the message.
+ * Composes the commands in messages for the user. They reach the same server as the command that prints the message.
  *
- * Boundary: the functions read the environment, the folders of its PATH, the command line and the lock of an engine, and the state of its
- * service in systemd.
- * Invariant: a command from this file has the options --data-dir, --kubeconfig and --context that the user has given, as far as the
- * command accepts them. A command of kubectl also names the kubeconfig if kubectl would read another one by itself. A command of lifepod
- * begins with the path of lifepod if the PATH lacks its folder. A command that needs root names the data folder of the engine unless it
- * is the default one, because root may not have the user's KUBECONFIG. A command without sudo names no kubeconfig that only root can read.
+ * A command has the options --data-dir, --kubeconfig and --context that the user has given, as far as the command accepts them. A command
+ * of kubectl names the kubeconfig if kubectl would read another one. A command of lifepod begins with its path if the PATH lacks its
+ * folder. A command that needs root names the data folder unless it is the default one, because root may not have the user's KUBECONFIG. A
+ * command without sudo names no kubeconfig that only root can read.
  */
 import { homedir } from 'node:os';
 import { delimiter, join } from 'node:path';
@@ -33,17 +31,16 @@ export interface HintOptions {
   context?: string | undefined;
   /** The data folder of the engine whose kubeconfig the command uses without --data-dir; undefined if it is not known. */
   engineFolder?: string | undefined;
-  /** Whether the command uses a server whose data folder, if it is an engine, is not known. */
+  /** Whether the server may be an engine with an unknown data folder. */
   isFolderUnknown?: boolean;
-  /** The address of the server that the command uses; undefined if it is not known. */
   server?: string | undefined;
-  /** Returns whether systemd runs the engine. A function, because only some commands need the answer and systemd may be slow. */
+  /** A function, because systemd may be slow. */
   isService?: () => boolean;
   /** Whether the user has other engines, so that a command that names no data folder might reach another engine. */
   isOneOfSeveral?: boolean;
 }
 
-/** The placeholder in a command for the data folder of an engine if the folder is not known. */
+/** Stands for a data folder that is not known. */
 export const UNKNOWN_FOLDER = 'FOLDER';
 
 export interface Hints {
@@ -58,7 +55,7 @@ export interface Hints {
   start(): string;
   /** Returns a command of another program that runs as root: after sudo, doas or pkexec if the user is not root. */
   asRoot(command: string): string;
-  /** Returns the commands for the machine's container runtime whose socket the text names; undefined without systemd. */
+  /** Returns the commands for the machine's container runtime whose socket the text names; undefined if they are not known. */
   runtime(text: string): ServiceCommands | undefined;
   /**
    * Returns a command of kubectl that reaches the same server, with sudo in front if only root can read the kubeconfig. `words` begins with
@@ -139,21 +136,19 @@ export function hintsFor(
   };
 }
 
-/** Returns words that name the engine by its data folder, else by the address of its server; undefined if neither is known. */
 export const engineName = (dataDir: string | undefined, server: string | undefined): string | undefined =>
   dataDir !== undefined ? `the engine in ${dataDir}` : server && `the server ${server}`;
 
-/** Returns the end of a sentence about a missing object: which engine has answered, because the user may mean another; empty if unknown. */
+/** Returns the end of a sentence about a missing object. The user may mean an engine other than the one that has answered. */
 export const answeredBy = ({ answering }: Hints): string =>
   answering === undefined ? '' : ` (answered by ${answering})`;
 
-/** Returns a phrase that says whether SIGTERM to the engine ends its Pods or leaves them running. */
 export const effectOfKill = (pid: number): string =>
   hasArgument(pid, '--shutdown-on-stop') ? 'shuts its node down and ends its Pods' : 'leaves its Pods running';
 
 /**
- * Returns a part of a sentence: the commands that stop a running engine, and their effect on its Pods. If `isHere` (see hasLockOpen()) is
- * false, the engine runs elsewhere, for example in a container, and `pid` is that of an unrelated process.
+ * Returns the commands that stop a running engine, and their effect on its Pods. Without `isHere` (see hasLockOpen()), the engine runs
+ * elsewhere, for example in a container, and `pid` may be that of an unrelated process.
  */
 export const waysToStop = (
   dataDir: string,

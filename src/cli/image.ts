@@ -27,7 +27,6 @@ import { loadProgress } from './progress/load-progress.ts';
 import { STANDARD_INPUT, withArchiveFrom } from './progress/standard-input.ts';
 import { terminalLine } from './progress/terminal-line.ts';
 
-/** Returns the endpoint (unix:///…) of the running engine's container runtime. Throws a UserError if no engine is running. */
 function endpointOf(dataDir: string): string {
   requireRunning(dataDir);
   return readEngineRecord(dataDir)?.containerRuntimeEndpoint ?? `unix://${containerdPaths(dataDir).socket}`;
@@ -37,8 +36,8 @@ const printError = (line: string): void => void process.stderr.write(`${line}\n`
 const printLine = (line: string): void => void process.stdout.write(`${line}\n`);
 
 /**
- * Loads each of the archives once into the container runtime, and prints the loaded images; `-` is standard input. If a file is not
- * readable, loads none and rejects with a UserError. Without a terminal, calls `say` with a line about each archive when its load begins.
+ * Loads each archive once into the container runtime, and prints the loaded images; `-` is standard input. If a file is not readable, loads
+ * none and rejects with a UserError.
  */
 export async function loadImages(dataDir: string, files: string[], say = printError, print = printLine): Promise<void> {
   const endpoint = endpointOf(dataDir);
@@ -58,7 +57,6 @@ export async function loadImages(dataDir: string, files: string[], say = printEr
   }
 }
 
-/** Throws a UserError if the path is that of a folder, or if the file is missing or cannot be read. */
 function requireArchive(file: string): void {
   let problem: string | undefined;
   try {
@@ -71,7 +69,7 @@ function requireArchive(file: string): void {
     throw new UserError(`the file ${file} ${problem}: give an archive such as 'docker save' writes`);
 }
 
-/** Loads the archives and prints the loaded images. The name `-` in `files` stands for the archive at `inputPath`, from standard input. */
+/** The name `-` in `files` stands for the archive at `inputPath`, from standard input. */
 async function loadFiles(
   endpoint: string,
   files: readonly string[],
@@ -90,7 +88,6 @@ async function loadFiles(
   }
 }
 
-/** Prints a table with a line for each name of each image, or all images as JSON. */
 export async function printImages(dataDir: string, output?: 'json'): Promise<void> {
   sayWhichEngine(dataDir);
   const { images, pods } = await readAll(dataDir);

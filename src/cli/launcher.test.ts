@@ -29,7 +29,6 @@ const file = (path: string): string => {
   return join(folder, path);
 };
 
-/** The module that bin/lifepod loads before the sources. */
 const SHARED_INPUT = 'src/platform/programs/shared-input.ts';
 
 test('sources that import node:process leave the standard input that they share with other programs in blocking mode', async () => {
@@ -122,7 +121,6 @@ function nodeAt(path: string, version: string, knowsOptions = true): void {
 
 const PACKAGE = 'lib/node_modules/lifepod';
 
-/** Runs the launcher of an npm package at `root`, with two folders of programs on the PATH. */
 function launched(root: string, env: Record<string, string> = {}, words: string[] = []): Promise<CommandResult> {
   copyFileSync(join(REPOSITORY, 'bin/lifepod'), file(`${root}/bin/lifepod`));
   const PATH = `${folder}/first bin:${folder}/second`;

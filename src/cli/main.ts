@@ -1,8 +1,6 @@
 /**
- * Defines the arguments and options of each command, and runs the command that the user has typed. The module of a command is loaded only
- * when the command runs. Other modules read the definitions, so importing this module runs no command.
- * An error that a command throws is printed to standard error, as one sentence if the user can fix it. The exit code is then 1, or that of
- * the signal that has interrupted the command.
+ * Defines the arguments and options of each command, and runs the typed command. The module of a command is loaded when the command runs,
+ * so that other commands start fast. Importing this module runs no command.
  */
 import { Argument, Command, Option } from 'commander';
 import { OPTION_GROUPS } from '../engine/options/option-groups.ts';
@@ -51,7 +49,6 @@ function withTarget(command: Command, namespace = `namespace of the Pod (default
   return command;
 }
 
-/** Returns the option that makes a command print JSON instead of text. */
 const jsonOption = (): Option =>
   new Option('-o, --output <format>', 'json prints all fields, for programs').choices(['json']);
 

@@ -10,7 +10,7 @@ export interface PodContainer {
   status?: ContainerStatus;
 }
 
-/** Returns all containers of the Pod with their statuses: first the init containers, then app, defer and ephemeral containers. */
+/** Returns all containers of the Pod with their statuses: init, app, defer, then ephemeral containers. */
 export function podContainers({ spec = { containers: [] }, status = {} }: Pod): PodContainer[] {
   const of = (
     kind: ContainerKind,
@@ -39,7 +39,7 @@ export function containerNames(pod: Pod): string {
   );
 }
 
-/** The reasons of the state `waiting` of a container that waits for its turn or is being created. */
+/** Reasons of `waiting` for the container's turn or its creation. */
 const TURN_REASONS = ['PodInitializing', 'ContainerCreating', 'PodRunning', 'PendingDefer'];
 
 /** Returns why the container waits, such as CrashLoopBackOff; undefined if it does not wait, or only for its turn or its creation. */
@@ -53,7 +53,7 @@ export function waitsForItsTurn({ status: { termination } = {} }: Pod, { kind, s
   if (status === undefined) return true;
   if (runOf(status) !== undefined) return false;
   const { waiting, terminated } = status.state ?? {};
-  // The container ended without a run: for example, a defer container was skipped or could not start.
+  // For example, a defer container was skipped or could not start.
   if (terminated !== undefined) return true;
   // The image of a defer container is pulled long before its turn, so its status may report a missing image while the Pod runs.
   if (kind === 'defer' && termination === undefined) return true;
@@ -73,7 +73,6 @@ export function imageOf({ spec, status }: Pod, { name }: { name: string }): stri
   return shown || own?.image || all.find((each) => each.name === own?.imageFrom)?.image || '';
 }
 
-/** A container, and its status if it has one. */
 interface Waiting {
   name: string;
   status?: Pick<ContainerStatus, 'state'> | undefined;
@@ -86,7 +85,7 @@ export interface WantedImage {
 }
 
 /**
- * Returns the image that the message of the waiting container quotes, if it is that of a volume of the Pod; else the image of the container.
+ * Returns the image of the volume that the message of the waiting container quotes; without such a volume, the image of the container.
  * Source: the messages of the node, which quote the reference, and those of the runtimes, which quote its complete form.
  */
 export function wantedImage(pod: Pod, { name, status }: Waiting): WantedImage {
@@ -102,13 +101,11 @@ export function wantedImage(pod: Pod, { name, status }: Waiting): WantedImage {
 const completed = (reference = ''): string | undefined =>
   referenceError(reference) === undefined ? normalizeReference(reference) : undefined;
 
-/** Returns a phrase such as `its image i`, or `the image i of its volume v`. */
 export function itsImage(pod: Pod, waiting: Waiting): string {
   const { reference, volume } = wantedImage(pod, waiting);
   return volume === undefined ? `its image ${reference}` : `the image ${reference} of its volume ${volume.name}`;
 }
 
-/** The reasons of the state `waiting` of a container whose image cannot be obtained. */
 export const IMAGE_REASONS: readonly string[] = [
   'ErrImagePull',
   'ImagePullBackOff',
@@ -119,7 +116,6 @@ export const IMAGE_REASONS: readonly string[] = [
   'SignatureValidationFailed',
 ];
 
-/** Returns whether the container waits for an image that cannot be obtained. */
 export const lacksImage = ({ state }: ContainerStatus): boolean => IMAGE_REASONS.includes(state?.waiting?.reason ?? '');
 
 /** Returns whether a run of the container has begun. The result is wrong for a waiting container that has the ID of its next run. */
@@ -128,7 +124,7 @@ export const ranBefore = (status: ContainerStatus): boolean =>
 
 /** Returns the container ID of the last run that has begun; undefined if no run has begun. */
 export function runOf(status: ContainerStatus | undefined): string | undefined {
-  // While the state is waiting, containerID may name a container that was created but has not run, and lastState shows the last run.
+  // While the container waits, containerID may name a container that has not run.
   if (status?.state?.waiting !== undefined) return status.lastState?.terminated?.containerID;
   return status?.containerID || undefined;
 }

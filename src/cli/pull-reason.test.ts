@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest';
 import { isProxyFailure, isUnreachable, pullReason, stoppedRegistry } from './pull-reason.ts';
 
-/** Returns containerd's message about an image that cannot be resolved. */
 const unresolved = (why: string, code = 'Unknown', image = 'docker.io/library/busybox:5.1'): string =>
   `rpc error: code = ${code} desc = failed to pull and unpack image "${image}": failed to resolve reference "${image}": ${why}`;
 const HEAD = 'failed to do request: Head "https://registry-1.docker.io/v2/library/busybox/manifests/5.1"';

@@ -3,7 +3,7 @@
  * Source: the messages of containerd 1.7 and 2.x, which put the reason after the messages of all calls that failed.
  */
 const QUOTED = '"(?:[^"\\\\]|\\\\.)*"';
-/** The text that a call adds in front of the error of the call below it. */
+/** The prefixes that each call adds to the error of the call below it. */
 const PREFIXES = new RegExp(
   `^(?:${[
     `Back-off pulling image ${QUOTED}: `,
@@ -25,22 +25,20 @@ const PROXY = 'proxyconnect tcp: ';
 const MOST_CHARACTERS = 200;
 
 /**
- * LOOKUP matches the error of a name that cannot be resolved, and DIAL that of an address that cannot be reached.
- * Source: DNSError and OpError of Go's package net.
+ * LOOKUP matches a name that cannot be resolved, DIAL an address that cannot be reached. Source: DNSError and OpError of Go's package net.
  */
 const LOOKUP = /\bdial tcp: lookup ([^\s:]+)/;
 const DIAL =
   /\bdial tcp (\S+): (?:connect: )?(connection refused|network is unreachable|no route to host|connection timed out|i\/o timeout)/;
 const REFUSED = 'connection refused';
 
-/** Returns a phrase about a registry that the node cannot find or reach; undefined if another reason ended the pull. */
 function unreachable(message: string): string | undefined {
   if (isProxyFailure(message)) return undefined;
   const [, name] = LOOKUP.exec(message) ?? [];
   if (name !== undefined) return `the name of its registry, ${name}, cannot be resolved: is this machine offline?`;
   const [, address, error] = DIAL.exec(message) ?? [];
   if (error === undefined) return undefined;
-  // Users do not know the address of a public registry. The URL of the request has the name of the registry.
+  // Users know the name of a registry in the URL rather than its address.
   const [, host = address] = /"https?:\/\/([^/"]+)[^"]*": dial tcp/.exec(message) ?? [];
   return `its registry ${host} cannot be reached: ${error}${error === REFUSED ? '' : '; is this machine offline?'}`;
 }
@@ -51,10 +49,7 @@ export function stoppedRegistry(message = ''): string | undefined {
   return error === REFUSED && /^(127\.|\[::1\])/.test(address) ? address : undefined;
 }
 
-/**
- * Returns whether the pull failed because the registry cannot be reached or its name cannot be resolved; false if the proxy cannot be
- * reached.
- */
+/** Returns whether the registry cannot be reached or its name cannot be resolved; false if the proxy cannot be reached. */
 export const isUnreachable = (message: string | undefined): boolean => unreachable(message ?? '') !== undefined;
 
 /**
@@ -73,5 +68,4 @@ export function pullReason(message: string | undefined): string {
   return reason.length > MOST_CHARACTERS ? `${reason.slice(0, MOST_CHARACTERS - 1)}…` : reason;
 }
 
-/** Returns whether the pull failed because the proxy cannot be reached. */
 export const isProxyFailure = (message: string | undefined): boolean => (message ?? '').includes(PROXY);

@@ -8,8 +8,8 @@ import { findLife } from './records.ts';
 import { GONE, webAndGone } from './workloads/records-fixture.ts';
 
 /**
- * Starts a registry with the Pod `web` and the record of the deleted Pod `gone`. For each text in `refused`, the first call that begins
- * with the text fails with Forbidden.
+ * The registry has the Pod `web` and the record of the deleted Pod `gone`. For each text in `refused`, the first call that begins with the
+ * text fails with Forbidden.
  */
 async function start(refused: readonly string[] = []) {
   const backend = await webAndGone();

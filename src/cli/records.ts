@@ -22,7 +22,6 @@ export interface PodLife {
   namespace: string;
   /** The UID in the record. For a static Pod this is the UID of the static Pod, not of its mirror Pod. */
   uid: string;
-  /** The Pod; undefined if it no longer exists. */
   pod?: Pod;
   records: PodRecord[];
   /** Whether `records` is empty because the user may not read records. */
@@ -35,13 +34,12 @@ export const transitionsOf = (records: readonly PodRecord[]): Transition[] =>
 
 const partOf = ({ metadata, podUID }: PodRecord): number => Number(metadata.name.slice(podUID.length + 1));
 
-/** Returns NAME for `pod/NAME`, `pods/NAME`, `po/NAME` or `NAME`. */
 export const podName = (given: string): string => given.replace(/^(pods?|po)\//, '');
 
 /**
- * Finds the life of a Pod by the Pod's name in the namespace, else by at least the first 4 characters of its UID in any namespace. If
- * several Pods have had the name, the existing Pod is preferred, then the one whose record has the newest step. Rejects with a UserError
- * if no Pod matches, if several UIDs begin with the given characters, or if the user may not read the Pods or records.
+ * Finds the life of a Pod by its name in the namespace, else by at least the first 4 characters of its UID in any namespace. Prefers the
+ * existing Pod, then the one whose record has the newest step. Rejects with a UserError if no Pod or several UIDs match, or if the user may
+ * not read the Pods or records.
  */
 export async function findLife(client: Client, namespace: string, reference: string, hints: Hints): Promise<PodLife> {
   const name = podName(reference);
@@ -87,7 +85,7 @@ async function recordsOf(
     if (record === undefined) break;
     found.push(record);
   }
-  // The loop finds nothing if the first PodRecord of the life was deleted to limit the size of all records. Then the others are listed.
+  // The first PodRecord of the life may have been deleted to limit the size of all records.
   const started = pod.status?.startTime !== undefined;
   return found.length > 0 || !started ? found : listRecords(client, { namespace, fieldSelector: `podUID=${uid}` });
 }
@@ -113,8 +111,8 @@ export async function livesOf(client: Client, { name, namespace }: PodLife): Pro
 }
 
 /**
- * Finds the Pod whose UID begins with `prefix`, in all namespaces, or only in the given one if the user may not read others. Resolves with
- * undefined if there is none, and rejects with a UserError if there are several.
+ * Searches all namespaces; only `namespace` if the user may not read the others. Resolves with undefined if no UID begins with `prefix`,
+ * and rejects with a UserError if several do.
  */
 async function findByUid(client: Client, namespace: string, prefix: string): Promise<PodLife | undefined> {
   const within = async <T>(list: (options: ListOptions) => Promise<T>): Promise<T> =>
@@ -136,7 +134,6 @@ async function findByUid(client: Client, namespace: string, prefix: string): Pro
   return pod === undefined ? newest(records) : lifeOf(client, pod);
 }
 
-/** Returns the life of the Pod whose record has the newest step; undefined if there are no records. */
 function newest(records: readonly PodRecord[]): PodLife | undefined {
   const last = records.reduce<PodRecord | undefined>(
     (best, each) => (best === undefined || lastAt(each) > lastAt(best) ? each : best),

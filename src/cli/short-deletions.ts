@@ -11,13 +11,13 @@ import { deletePatiently } from './delete-patiently.ts';
 interface Shortening {
   client: Client;
   platform: Platform;
-  /** The grace period for the deletions. Undefined: no deletion is shortened. */
+  /** Undefined: no deletion is shortened. */
   gracePeriodSeconds: number | undefined;
 }
 
 /**
- * Calls `act` and settles as it does. Until then, finds Pods that are being deleted with a longer grace period, for example by the garbage
- * collector because their owners were deleted, and deletes them again with `gracePeriodSeconds`.
+ * Until `act` settles, finds Pods that are being deleted with a longer grace period, for example by the garbage collector, and deletes them
+ * again with `gracePeriodSeconds`. Settles as `act` does.
  */
 export async function withShortDeletions(
   { client, platform, gracePeriodSeconds }: Shortening,
@@ -34,7 +34,7 @@ export async function withShortDeletions(
     const options = { gracePeriodSeconds, preconditions: { uid: uidOf(pod) } };
     const patience = { timers: platform.timers, signal: ends, failed: () => undefined };
     deletePatiently(pods, pod.metadata, options, patience).catch((error: unknown) => {
-      // Errors of the API are ignored. They mean for example that another Pod has the name now.
+      // An error of the API means, for example, that another Pod has the name now.
       if (!isApiError(error)) platform.log.warn('a Pod keeps its grace period', { error: String(error) });
     });
   };

@@ -14,7 +14,6 @@ import { removedCopy } from './kubeconfig/own-kubeconfig.ts';
 import { SIGNAL_CODES } from './signals.ts';
 import { SHUT_DOWN_NODE } from './up.ts';
 
-/** How many engines may try to end the Pods. If the first engine exits before it has ended the Pods, the command starts another one. */
 const ENGINES = 2;
 
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
@@ -46,13 +45,12 @@ export async function shutDownNode(dataDir: string): Promise<void> {
   );
 }
 
-/** Returns the sentence for a user who presses Ctrl+C after the engine has begun to end the Pods. */
 export const interruptedText = (hints: Hints): string =>
   `interrupted: the engine continues to end its Pods; '${hints.engine('shutdown-node')}' waits for it again`;
 
 /**
- * Makes the running engine, or a new one, end the Pods and stop. Resolves with the outcome; with undefined if the engine exited before it
- * had ended the Pods. Rejects with a UserError if the engine does not start, or runs in a container or on another machine.
+ * Resolves with undefined if the engine exited before it had ended the Pods. Rejects with a UserError if the engine does not start, or runs
+ * in a container or on another machine.
  */
 async function shutDownEngine(dataDir: string, hints: Hints): Promise<ShutdownOutcome | undefined> {
   let pid = dataDirOwner(dataDir);

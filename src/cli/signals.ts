@@ -18,5 +18,4 @@ export class InterruptedError extends UserError {
   }
 }
 
-/** Returns the exit code of a command that has failed with the error. */
 export const exitCodeOf = (error: unknown): number => (error instanceof InterruptedError ? error.exitCode : 1);

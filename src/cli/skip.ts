@@ -18,7 +18,7 @@ export async function skip(podArgument: string, entry: string, options: TargetOp
   process.stdout.write(`${await skipEntry(target, podArgument, entry)}\n`);
 }
 
-/** Gives the entry up, and resolves with a sentence about the effect. Rejects with an error of refusal() if the API refuses the request. */
+/** Resolves with a sentence about the effect. Rejects with an error of refusal() if the API refuses the request. */
 export async function skipEntry(source: PodSource, given: string, entry: string): Promise<string> {
   const { client, hints } = source;
   const pod = await presentPod(source, given, 'so there is nothing to skip');
@@ -39,7 +39,7 @@ export async function skipEntry(source: PodSource, given: string, entry: string)
   return outcome(pod, entry);
 }
 
-/** Returns a sentence about the effect of giving up the entry. The first argument is the Pod as it was before the request. */
+/** Returns a sentence about the effect on the entry. The Pod is as it was before the request. */
 export function outcome({ metadata, status }: Pod, entry: string): string {
   const own = status?.deferContainerStatuses?.find(({ name }) => name === entry);
   const subject = `defer container ${entry} of Pod ${metadata.name}`;

@@ -13,7 +13,7 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(folder, { recursive: true }));
 
-/** Replaces the default data folder of this machine, which an engine may use, or which this user may not be able to read. */
+/** Replaces the default data folder of this machine, which an engine may use. */
 const DEFAULT = '/nonexistent/lifepod';
 const PLUGIN = { LIFEPOD_KUBECTL_PLUGIN: '1' };
 const paths = (options: TargetOptions, env: NodeJS.ProcessEnv, engine: boolean, own?: string): string[] =>

@@ -21,7 +21,6 @@ import { engineRunsIn, otherEngines } from './kubeconfig/which-engine.ts';
 import { notRunning } from './service/not-running.ts';
 import { runsAsService } from './service/service-state.ts';
 
-/** The options that were given on the command line. An option that was not given is undefined. */
 export interface TargetOptions {
   kubeconfig?: string;
   context?: string;
@@ -32,17 +31,15 @@ export interface TargetOptions {
 export interface Target {
   client: HttpClient;
   namespace: string;
-  /** The address of the server, such as `https://127.0.0.1:6443`. */
   server: string;
   /** The environment and the arguments that make kubectl use the same server. */
   kubectl: { env: NodeJS.ProcessEnv; args: string[] };
-  /** Composes commands for messages, which use the same server. */
   hints: Hints;
 }
 
 /**
- * Reads the kubeconfigs that kubeconfigPaths() selects. Rejects with a UserError if there is no usable kubeconfig. Prints to standard error
- * which engine is used if no option has selected the engine and other engines run.
+ * Rejects with a UserError if there is no usable kubeconfig. Prints to standard error which engine is used if no option has selected it and
+ * other engines run.
  */
 export async function resolveTarget(options: TargetOptions): Promise<Target> {
   const paths = kubeconfigPaths(options, process.env, engineRunsIn);
@@ -112,7 +109,7 @@ export function kubeconfigPaths(
   );
 }
 
-/** Returns the path of the administrator's kubeconfig. Throws a UserError if there is none, or if only root can read it. */
+/** Throws a UserError if the data folder has no kubeconfig, or if only root can read it. */
 function kubeconfigIn(dataDir: string): string {
   const forRoot = onlyForRoot(dataDir);
   if (forRoot !== undefined) throw forRoot;

@@ -42,7 +42,7 @@ export const SHUT_DOWN_NODE = 'SIGPWR';
  * that to the process that waits for the engine, or rejects if there is none.
  */
 export async function up(options: UpOptions): Promise<void> {
-  // The output may be a file on a full disk. Write errors, including those of libraries that write to it, must not end the engine.
+  // Write errors, for example on a full disk, must not end the engine.
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
   nameProcess('lifepod');
   const stopping = new AbortController();
@@ -57,7 +57,7 @@ export async function up(options: UpOptions): Promise<void> {
       else stopping.abort(new InterruptedError(`stopped by ${name}`, name));
     });
   }
-  // END_WORKLOADS may arrive before the engine has started. `lifepod down` sends it again when the Pods must end sooner.
+  // END_WORKLOADS may arrive before the engine has started.
   const workloadsEnd = Promise.withResolvers<void>();
   let endWorkloads = (): void => workloadsEnd.resolve();
   process.on(END_WORKLOADS, () => {
@@ -80,7 +80,7 @@ export async function up(options: UpOptions): Promise<void> {
     if (isForeground) await refuseLost(options.dataDir, platform.timers);
     engine = await startEngine(options, platform, stopping.signal, { waiting: reportWaiting(notices), listening });
   } catch (error) {
-    // After an abort, `error` only shows which step was interrupted. Report the signal instead.
+    // After an abort, `error` only shows which step was interrupted.
     const failure: unknown = stopping.signal.aborted ? stopping.signal.reason : error;
     if (isForeground) throw withRemains(failure, options.dataDir, end);
     await report({ error: failureText(failure) });
@@ -107,14 +107,13 @@ export async function up(options: UpOptions): Promise<void> {
   await engine.stopped;
   if (end === 'pods-run' && !mayRunPods(options.dataDir)) end = 'no-pods';
   notices.say(stopText(end, options.dataDir, process.env));
-  // `lifepod down` and the next `up` wait for the lock on the data folder, which the process holds until it exits. A remaining timer, such
-  // as that of a request that a controller would repeat, must not delay these commands.
+  // The process holds the lock on the data folder, for which other commands wait. A remaining timer must not delay them.
   process.exit();
 }
 
 /**
- * Loads the modules that only the engine needs, so that commands that use other functions of this file start faster. Also loads the module
- * that is needed when the engine stops, because another version may have replaced the files by then.
+ * Loads the modules of the engine here, so that commands that import this file start faster. Also loads the module that is needed when the
+ * engine stops, because another version may have replaced the files by then.
  */
 async function loadEngine() {
   const [{ startEngine }, { refuseLost }, { mayRunPods }, { readEngineRecord }, { hasNetwork }] = await Promise.all([
@@ -124,7 +123,6 @@ async function loadEngine() {
     import('../engine/settings.ts'),
     import('../engine/leftovers.ts'),
   ]);
-  /** Returns whether an engine has run in the data folder, and no other process runs one there now. */
   const hasRun = (dataDir: string): boolean =>
     readEngineRecord(dataDir)?.state === 'up' && [undefined, process.pid].includes(dataDirOwner(dataDir));
   const withRemains = (failure: unknown, dataDir: string, end: EngineStop): unknown => {
@@ -150,8 +148,8 @@ const readyEngine = ({ server, settings, warnings }: Engine): ReadyEngine => ({
 });
 
 /**
- * Returns the platform with its log, and functions that report sentences to the user, whatever the log level is. The sentences are lines of
- * the log if the log is in JSON, which is the default in the background. Otherwise, they are printed to standard error.
+ * Returns the platform, and functions that report sentences whatever the log level is: to the log if it is in JSON, which is the default in
+ * the background, else to standard error.
  */
 export function outputOf(
   { logLevel, logFormat }: UpOptions,
@@ -163,7 +161,6 @@ export function outputOf(
   return { platform, notices: format === 'json' ? loggedNotices(logOf({ level: 'info', format })) : PRINTED_NOTICES };
 }
 
-/** Reports sentences to the user. */
 interface Notices {
   say(line: string): void;
   warn(line: string): void;
@@ -174,15 +171,11 @@ const PRINTED_NOTICES: Notices = {
   warn: (line) => void process.stderr.write(`warning: ${line}\n`),
 };
 
-/**
- * Returns notices that write each sentence as a line of the log, so that a program can read all of standard error if the log is in JSON.
- */
+/** A program can then read all of standard error as JSON. */
 const loggedNotices = ({ info, warn }: Log): Notices => ({ say: (line) => info(line), warn: (line) => warn(line) });
 
-/** The state of the Pods when their engine stops. */
 export type EngineStop = 'pods-run' | 'no-pods' | 'pods-ended' | 'node-shut-down';
 
-/** Returns the line that reports the stop of an engine and the state of its Pods, and names the commands to type next. */
 export function stopText(
   end: EngineStop,
   dataDir: string,
@@ -198,7 +191,6 @@ export function stopText(
   return `lifepod has stopped, and Pods continue to run: '${start}' manages them again, and '${engine('down')}' ends them`;
 }
 
-/** Returns the error about the interrupted start of an engine that has run before, with what remains of it and the commands to type next. */
 export function interruptedStart(
   error: InterruptedError,
   podsRun: boolean,
@@ -209,7 +201,7 @@ export function interruptedStart(
   return new InterruptedError(`${error.message}; ${rest}`, error.signal);
 }
 
-/** Sends the message to the process that started this one, then disconnects from that process so that it can exit. */
+/** Disconnects from the process that started this one, so that it can exit. */
 function report(message: StartReport): Promise<void> {
   return new Promise((resolve) => {
     process.send?.(message, undefined, {}, () => {
@@ -219,7 +211,6 @@ function report(message: StartReport): Promise<void> {
   });
 }
 
-/** Returns a function that reports why the engine is not ready yet, to the process that waits for it, or to the user. */
 const reportWaiting =
   (notices: Notices) =>
   (why: string): void => {
@@ -232,14 +223,13 @@ const waitingText = (why: string): string => `lifepod is waiting for the node to
 
 export const printWaiting = (why: string): void => PRINTED_NOTICES.say(waitingText(why));
 
-/** Returns the line that reports an engine that is ready. */
 export const readyText = ({ server, nodeName, startMillis }: ReadyEngine): string =>
   `lifepod ${LIFEPOD_VERSION} is ready after ${(startMillis / 1000).toFixed(1)} s: ${server}, node ${nodeName}`;
 
 /**
- * Prints to standard error a message for people, and to standard output a shell command that sets KUBECONFIG. With `isLogged`, systemd has
- * connected standard output to the journal: the message then names the command that prints the shell command, because the user who reads
- * the journal may need sudo and then another kubeconfig.
+ * Prints a message to standard error, and a shell command that sets KUBECONFIG to standard output. `isLogged`: standard output is the
+ * journal. A user who reads the journal may need sudo and another kubeconfig, so the message names the command that prints the shell
+ * command.
  */
 export function printReady(
   dataDir: string,

@@ -5,7 +5,7 @@ import type { RunningProxy } from '../network/proxy/proxy.ts';
 import { inTime } from '../platform/at-most.ts';
 import type { ContainerRuntime, SandboxPods } from '../runtime/runtime.ts';
 
-/** How long a container waits for the first rules. Writing the rules for thousands of objects takes seconds on a busy machine. */
+/** Writing the rules for thousands of objects takes seconds on a busy machine. */
 const FIRST_RULES_MILLIS = 30_000;
 
 export interface AttachmentOptions extends Omit<PoliciesOptions, 'table' | 'sandboxes' | 'left' | 'firstRulesMillis'> {
@@ -13,10 +13,9 @@ export interface AttachmentOptions extends Omit<PoliciesOptions, 'table' | 'sand
 }
 
 /**
- * Enforces NetworkPolicies, including those for sandboxes that an earlier engine has left. Makes createContainer() of `runtime` wait until
- * the rules for Services have been written and, except for Pods on the network of the host, until the sandbox is attached to the network
- * and the NetworkPolicies apply to its addresses. createContainer() rejects if the sandbox is not attached, if its rules cannot be written,
- * or if the first rules are not written within 30 s: then the container backs off, and an Event has the cause.
+ * Enforces NetworkPolicies, also for sandboxes that an earlier engine has left. createContainer() of `runtime` waits until the rules for
+ * Services are written and, except for Pods on the network of the host, until the NetworkPolicies apply to the addresses of the sandbox. If
+ * that fails or takes longer than FIRST_RULES_MILLIS, createContainer() rejects: the container backs off, and an Event has the cause.
  */
 export function requireAttachment(
   runtime: Pick<ContainerRuntime, 'createContainer'> & SandboxPods,

@@ -40,28 +40,23 @@ import { buildDate, gitCommit, SERVED_VERSION } from './version.ts';
 export const CLUSTER_DOMAIN = 'cluster.local';
 
 export interface OpenRegistry {
-  /** The registry for the components. Authorizes their calls, and records the calls in the audit log. */
+  /** Authorizes the calls of components, and records them in the audit log. */
   registry: Registry;
   /** The same registry for the API server, which records the requests of its clients itself. */
   served: Registry;
-  /** The audit log; undefined if there is none. */
   audit?: Audit | undefined;
-  /** The kinds that the registry and the API server serve. */
   catalog: KindCatalog;
   pki: Pki;
-  /** Issues the tokens of ServiceAccounts. */
   tokens: TokenIssuer;
-  /** Functions that decide what the users of the API may do. Decisions wait until connect() is called. */
+  /** Decisions wait until connect() is called. */
   authorization: LateAuthorizers;
-  /** Counts and logs the requests of components that their roles do not allow. */
   onRefusal: OnRefusal;
-  /** Replaces the key that encrypts stored values, and resolves with the number of values that are encrypted with the new key. */
+  /** Resolves with the number of values that are encrypted with the new key. */
   rotateKey: () => Promise<number>;
-  /** Copies the store for `lifepod backup`. */
   copyStore: () => Promise<void>;
 }
 
-/** Opens the store and the registry, and adds the functions that close them to `closers`. Reads or creates the certificates. */
+/** Adds the functions that close the store and the registry to `closers`. */
 export async function openRegistry(
   settings: Settings,
   { timers, log }: Platform,
@@ -111,7 +106,7 @@ export async function openRegistry(
 interface ServerParts {
   nodes: LateNode;
   metrics: EngineMetrics;
-  /** Records the progress of the start. Absent: nothing is recorded. */
+  /** Absent: nothing is recorded. */
   progress?: Pick<StartProgress, 'listening' | 'settle'>;
   /** Called when clients can use the API. */
   listening?(): void;
@@ -122,10 +117,7 @@ interface ServerParts {
   protect?: (port: number) => Promise<void>;
 }
 
-/**
- * Starts the API server, creates the system objects, writes the kubeconfig and reports the progress. Resolves with the port of the server.
- * Adds the function that stops the server to `closers`.
- */
+/** Starts the API server, creates the system objects and writes the kubeconfig. Resolves with the port of the server. */
 export async function serveApi(
   settings: Settings,
   { timers, log }: Platform,

@@ -11,9 +11,9 @@ import { API_SERVER } from '../ports/request.ts';
 import { addBuildInfo } from './version.ts';
 
 export interface EngineMetrics {
-  /** All metrics, served by the API server at /metrics. */
+  /** The API server serves these at /metrics. */
   all: Metrics;
-  /** The metrics of the node and of this process; `all` includes them, and the node serves them at its own /metrics. */
+  /** `all` includes these. The node serves them at its own /metrics. */
   node: Metrics;
 }
 
@@ -27,7 +27,6 @@ export function createEngineMetrics(signal: AbortSignal): EngineMetrics {
   return { all, node };
 }
 
-/** Adds metrics for the size and revision of the store, and for the number of objects by cached resource. */
 export function addStorageMetrics(metrics: Metrics, registry: Registry, catalog: KindCatalog, dataDir: string): void {
   metrics.source(async () => [
     family(
@@ -41,7 +40,7 @@ export function addStorageMetrics(metrics: Metrics, registry: Registry, catalog:
   ]);
 }
 
-/** Counts the objects of resources that are cached in memory. Objects of other resources would have to be read from the disk. */
+/** Objects of resources that are not cached would have to be read from the disk. */
 async function objectCounts(registry: Registry, { kinds }: KindCatalog): Promise<MetricFamily> {
   const api = apiFor(registry, API_SERVER);
   const counted = kinds.filter(

@@ -54,7 +54,6 @@ test('a session whose port another program uses is advised to start the engine f
 const PID = 1;
 const PORT = 7443;
 
-/** Returns a data folder whose engine has recorded the port. */
 function dataFolder(): string {
   const dataDir = realpathSync(mkdtempSync(join(tmpdir(), 'lifepod-network-')));
   onTestFinished(() => rmSync(dataDir, { recursive: true }));

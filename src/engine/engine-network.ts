@@ -32,10 +32,9 @@ export async function checkNetwork(
 }
 
 /**
- * Rejects with a UserError if the API server cannot listen on one of its addresses. Does not examine the address for Pods, which does not
- * exist before the network is set up. If another engine uses both the port and the recorded ranges, for example because this data folder is
- * a copy, the error is about the ranges, because another port would not be sufficient. `mayServe`: returns whether another engine may have
- * the port.
+ * Rejects with a UserError if the API server cannot listen on one of its addresses, except the address for Pods, which does not exist
+ * before the network is set up. If another engine also uses the recorded ranges, for example because this data folder is a copy, the error
+ * is about the ranges, because another port would not be sufficient. `mayServe`: returns whether another engine may have the port.
  */
 export async function checkAddresses(
   settings: StartSettings,
@@ -58,7 +57,7 @@ export async function checkAddresses(
   }
 }
 
-/** Replaces the error about the port of another program for a session, because `lifepod run` has no option --port. */
+/** `lifepod run` has no option --port. */
 function ofSession(error: PortInUseError, { dataDir, forSessions }: StartSettings): UserError {
   if (forSessions !== true) return error;
   return new UserError(
@@ -67,8 +66,8 @@ function ofSession(error: PortInUseError, { dataDir, forSessions }: StartSetting
 }
 
 /**
- * Returns whether another engine of this machine, also one in a container, may have the port. The data folder of an engine in a container
- * is in another file system, so its port is not known.
+ * Returns whether another engine of this machine may have the port. The data folder of an engine in a container is in another file system,
+ * so its port is not known.
  */
 export const mayBeEngine = (
   port: number,
@@ -115,10 +114,7 @@ export async function otherEngineInRange(
   return undefined;
 }
 
-/**
- * Rejects with a UserError if this machine cannot use the ranges, because recorded ranges cannot be changed later. Does nothing if the
- * ranges are recorded already.
- */
+/** Rejects with a UserError if this machine cannot use the ranges, which cannot be changed once they are recorded. */
 async function checkNewRanges(
   settings: StartSettings,
   record: EngineRecord | undefined,
@@ -165,7 +161,7 @@ async function checkOtherEngines(
 
 /**
  * Logs the warnings about the machine's packet filter, and resolves with them; with none if the machine's own runtime is used, or if the
- * packet filter cannot be examined. Logs this failure, unless `signal` has aborted: the engine can run nevertheless.
+ * packet filter cannot be examined: the engine can run nevertheless.
  */
 export async function networkWarnings(settings: Settings, { log }: Platform, signal: AbortSignal): Promise<string[]> {
   if (settings.containerRuntimeEndpoint !== undefined) return [];
@@ -177,13 +173,9 @@ export async function networkWarnings(settings: Settings, { log }: Platform, sig
   return warnings;
 }
 
-/** Returns the addresses on which the API server listens, with the port. */
 export const apiAt = (settings: Settings, port: number): ApiAddresses => ({ ips: listenAddresses(settings), port });
 
-/**
- * Replaces a RangeTakenError by an error that does not advise another range, because recorded ranges cannot be changed. Returns other
- * errors unchanged.
- */
+/** Recorded ranges cannot be changed, so the error must not advise another range. Returns errors other than a RangeTakenError unchanged. */
 export function ofRecordedRange(error: unknown, dataDir: string): unknown {
   if (!(error instanceof RangeTakenError)) return error;
   const remedy =
@@ -196,8 +188,8 @@ export function ofRecordedRange(error: unknown, dataDir: string): unknown {
 }
 
 /**
- * Returns, as the end of a sentence, the command that ends the other engine in the error. The command names the data folder of that engine
- * if it is one of `running`. Otherwise only a hash of the path is known, and the words `unknown` say which folder to give.
+ * Returns, as the end of a sentence, the command that ends the other engine. If none of `running` is that engine, only a hash of the path
+ * of its data folder is known, and `unknown` says which folder to give.
  */
 export function downOfOther(
   { bridge }: RangeOfOtherEngineError,
@@ -211,7 +203,7 @@ export function downOfOther(
   return `'${rootProgram()} down --data-dir FOLDER', with ${unknown} as FOLDER`;
 }
 
-/** Sets up the network of Pods. Rejects like setUpNetwork(); if a route overlaps a range, with a remedy for recorded ranges. */
+/** Rejects like setUpNetwork(). Replaces the error about a route that overlaps a range: see ofRecordedRange(). */
 export function startNetwork(settings: Settings, platform: Platform, signal: AbortSignal): Promise<PodNetwork> {
   const { dataDir, podCidr, serviceCidr, port, containerRuntimeEndpoint } = settings;
   return setUpNetwork({

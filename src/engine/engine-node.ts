@@ -32,8 +32,8 @@ import { recordShutdown, type Settings } from './settings.ts';
 import type { PartOptions } from './start-node.ts';
 
 /**
- * Throws a UserError if --pod-pids-limit sets a limit that lifepod cannot enforce: without a cgroup driver reported by the runtime, lifepod
- * creates no control groups for Pods.
+ * Throws a UserError if --pod-pids-limit cannot be enforced: without a cgroup driver reported by the runtime, lifepod creates no control
+ * groups for Pods.
  */
 export function checkPodGroups(
   { podPidsLimit, containerRuntimeEndpoint }: Pick<Settings, 'podPidsLimit' | 'containerRuntimeEndpoint'>,
@@ -45,7 +45,7 @@ export function checkPodGroups(
   );
 }
 
-/** Throws a UserError if the file that --resolv-conf names does not exist. If the option is empty, the machine's file is used. */
+/** Throws a UserError if the file that --resolv-conf names does not exist. An empty option stands for the machine's file. */
 export function checkResolvConf({ resolvConf }: Pick<Settings, 'resolvConf'>): void {
   if (resolvConf !== '' && !existsSync(resolvConf))
     throw new UserError(
@@ -53,7 +53,6 @@ export function checkResolvConf({ resolvConf }: Pick<Settings, 'resolvConf'>): v
     );
 }
 
-/** Returns the options of the node agent that depend on settings and on the runtime. */
 export const agentSettings = (settings: Settings, { cgroupDriver, sandboxImages }: EngineRuntime) =>
   ({
     nodeName: settings.nodeName,
@@ -68,9 +67,8 @@ export const agentSettings = (settings: Settings, { cgroupDriver, sandboxImages 
   }) satisfies Partial<NodeAgentOptions>;
 
 /**
- * Creates the NodePressure, which observes the memory and process IDs of the machine, the disk of the data folder and, if the runtime
- * reports the folder of its images, the disk of the images. When the pressure conditions change, creates the engine's disk reserve again if
- * it is missing and the disk has enough space.
+ * Observes the memory and process IDs of the machine, the disk of the data folder and, if the runtime reports the folder of its images, the
+ * disk of the images.
  */
 export async function openPressure(
   settings: Settings,
@@ -86,7 +84,7 @@ export async function openPressure(
   return pressure;
 }
 
-/** Resolves with the capacity of the node. Rejects with a UserError, for example if the settings reserve more than the machine has. */
+/** Rejects with a UserError, for example if the settings reserve more than the machine has. */
 export const nodeCapacity = (settings: Settings): Promise<Capacity> =>
   readCapacity({
     folder: settings.dataDir,
@@ -98,12 +96,9 @@ export const nodeCapacity = (settings: Settings): Promise<Capacity> =>
   });
 
 export interface Shutdown {
-  /** Returns the reason for the condition Ready=False of the node during a shutdown; empty before begin(). */
+  /** Returns the reason for the condition Ready=False; empty before begin(). */
   problems(): string[];
-  /**
-   * Reports the shutdown in the node's status, terminates every Pod, writes the outcome into the engine record, and removes the copies of
-   * the kubeconfig, as `lifepod down` does.
-   */
+  /** Terminates every Pod, and writes the outcome into the engine record. Removes the copies of the kubeconfig, as `lifepod down` does. */
   begin(reporter: NodeStatusReporter, agent: NodeAgent): Promise<void>;
 }
 
@@ -133,8 +128,8 @@ export function createShutdown(settings: Settings, timers: Timers): Shutdown {
 const DNS_PORT = 53;
 
 /**
- * Starts the DNS process, or connects to the DNS process that a former engine has left. If the engine stops before `isReady` returns true,
- * ends a process that it has started itself, because no Pods use it.
+ * Starts the DNS process, or connects to that of a former engine. If the engine stops before `isReady` returns true, ends a process that it
+ * has started itself, because no Pods use it.
  */
 export async function startEngineDns(
   { dataDir, resolvConf }: Settings,
@@ -162,7 +157,7 @@ export async function startEngineDns(
 
 const MEBIBYTE = 1024 * 1024;
 
-/** Parses pairs such as `memory.available<100Mi,nodefs.available<10%` into an object. Returns undefined for an empty text. */
+/** Parses pairs such as `memory.available<100Mi,nodefs.available<10%`. Returns undefined for an empty text. */
 function mapOf(text: string, separator: '<' | '='): Record<string, string> | undefined {
   if (text === '') return undefined;
   const pairs = text.split(',').map((pair) => {
@@ -175,8 +170,8 @@ function mapOf(text: string, separator: '<' | '='): Record<string, string> | und
 const listOf = (text: string): string[] | undefined => (text === '' ? undefined : text.split(','));
 
 /**
- * Returns the settings in the form of upstream's kubelet, for the document /configz. Settings without a counterpart there are omitted.
- * Source: KubeletConfiguration of kubelet.config.k8s.io/v1beta1 of v1.33.
+ * Returns the settings in the form of upstream's kubelet, for the document /configz. Source: KubeletConfiguration of
+ * kubelet.config.k8s.io/v1beta1 of v1.33.
  */
 export function kubeletConfiguration(settings: Settings, dnsIp: string): Record<string, unknown> {
   return {

@@ -26,14 +26,13 @@ import type { Waiting } from './node-ready.ts';
 import { startRuntimeHint } from './options/runtime-endpoint.ts';
 import { DEFAULT_DATA_DIR, type Settings } from './settings.ts';
 
-/** The sandbox image of the private containerd. lifepod builds it from this machine's catatonit, so that no registry is needed. */
+/** Built from this machine's catatonit, so that no registry is needed. */
 export const SANDBOX_IMAGE = 'localhost/lifepod/pause:1';
 
 export interface EngineRuntime {
   runtime: CriRuntime;
-  /** The name that the runtime reports, such as containerd. */
   name: string;
-  /** The runtime's cgroup driver; undefined if the runtime does not report it. */
+  /** Undefined if the runtime does not report it. */
   cgroupDriver: RuntimeConfig['cgroupDriver'];
   /** The references of the images that sandboxes use; empty if they are not known. Garbage collection keeps these images. */
   sandboxImages: string[];
@@ -44,10 +43,7 @@ export interface EngineRuntime {
   onChange(listener: () => void): void;
 }
 
-/**
- * Starts the private containerd, or connects to the machine's runtime. Adds functions to `closers` that close the connection and stop the
- * private containerd; containers keep running.
- */
+/** Adds functions to `closers` that close the connection and stop the private containerd; containers keep running. */
 export async function startRuntime(
   settings: Settings,
   platform: Platform,
@@ -101,20 +97,18 @@ export const otherRuntime = ({
 }: Pick<Settings, 'dataDir' | 'containerRuntimeEndpoint'>): string | undefined =>
   containerRuntimeEndpoint === undefined || hasPodFolders(dataDir) ? undefined : withoutRuntime(dataDir);
 
-/** Returns the end of a sentence about a runtime that does not answer: how to start without it, although it is given or recorded. */
 const withoutRuntime = (dataDir: string): string => {
   const words = "up --container-runtime-endpoint ''";
   const command = dataDir === DEFAULT_DATA_DIR ? `${rootProgram()} ${words}` : rootCommand(words, dataDir);
   return `${command} uses a private containerd instead`;
 };
 
-/** Returns the labels of all sandboxes and containers that the engine of the data folder creates. */
 export const instanceLabels = (dataDir: string): Labels => ({ 'lifepod.io/instance': dataDir });
 
 /**
- * Connects to the runtime at `endpoint`. The connection shows only sandboxes and containers that the engine of the data folder created,
- * because several engines may share a runtime. Rejects with a UserError if the runtime does not answer or does not offer CRI v1; `otherwise`
- * is what the user can do instead of starting the runtime.
+ * The connection shows only sandboxes and containers that the engine of the data folder created, because several engines may share a
+ * runtime. Rejects with a UserError if the runtime does not answer or does not offer CRI v1. `otherwise`: what the user can do instead of
+ * starting the runtime.
  */
 export function connectOwnRuntime(
   endpoint: string,
@@ -134,8 +128,8 @@ export function connectOwnRuntime(
 }
 
 /**
- * Resolves with whether the machine's runtime has sandboxes of the engine of the data folder, running or not. A runtime that does not
- * answer counts as having some, because it has answered during the start.
+ * Resolves with whether the machine's runtime has sandboxes of the engine. A runtime that does not answer counts as having some, because it
+ * has answered during the start.
  */
 export async function hasSandboxes(endpoint: string, dataDir: string, platform: Platform): Promise<boolean> {
   try {
@@ -157,8 +151,8 @@ const ANSWER_MILLIS = 500;
 
 /**
  * Watches the shims of the machine's containerd, so that the engine notices exits of containers while containerd is down. If there are
- * shims, containers may be running, so the function waits up to 30 s until containerd answers. Searches for the shims in the folder of
- * containerd's socket, where containerd has its state by default. For another runtime, finds no shims and does not wait.
+ * shims, containers may be running, so this function waits until containerd answers. The shims are found in the folder of containerd's
+ * socket, where containerd has its state by default. Another runtime has no shims there.
  */
 async function watchShims(
   endpoint: string,

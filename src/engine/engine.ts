@@ -1,10 +1,9 @@
 /**
  * Starts all parts of the engine in this process, and stops them.
  *
- * Boundary: only this folder composes all the parts. It passes to each part the interfaces of the other parts that the part needs.
  * Invariants:
- *  1. The lock on the data folder is acquired before any part is started. Only the exit of the process releases it, so that no file of
- *     the folder is open any more when another process gets the lock.
+ *  1. The lock on the data folder is acquired before any part is started. Only the exit of the process releases it, so that no file of the
+ *     folder is open any more when another process gets the lock.
  *  2. If a step of the start fails, everything that was started before is stopped in reverse order, and a first start leaves nothing.
  *  3. Stopping the engine leaves Pods running, and the next start adopts them. `lifepod down` and `lifepod shutdown-node` end the Pods
  *     before they stop the engine.
@@ -71,27 +70,22 @@ import {
 
 export interface Engine {
   settings: Settings;
-  /** The URL of the API server, such as https://127.0.0.1:6443. */
   server: string;
   /** Sentences for the user about obstacles for Pods on this machine, such as a firewall. */
   warnings: readonly string[];
-  /**
-   * Stops the controllers that create Pods, terminates the static Pods gracefully, and starts no more static Pods. Resolves when all static
-   * Pods are removed.
-   */
+  /** Stops the controllers that create Pods, and ends the static Pods gracefully. Resolves when all static Pods are removed. */
   endWorkloads(gracePeriodSeconds?: number): Promise<void>;
   /**
    * Terminates all Pods for a shutdown of the machine, but keeps their objects. Resolves when all Pods have ended or their grace periods
    * are over, and the outcome is in the engine record.
    */
   shutDownNode(): Promise<void>;
-  /** Resolves when the engine has stopped. The engine stops when the signal of startEngine() aborts. */
   stopped: Promise<void>;
 }
 
 /**
- * Starts the engine, and resolves when the node is Ready. If the engine cannot start, stops everything that was started and rejects.
- * An abort of `signal` stops the engine. The functions in `reports` are called during the start.
+ * Resolves when the node is Ready. If the engine cannot start, stops everything that was started and rejects. An abort of `signal` stops
+ * the engine.
  */
 export async function startEngine(
   options: UpOptions,
@@ -146,7 +140,6 @@ export async function startEngine(
 
 type StartedParts = Pick<Engine, 'endWorkloads' | 'shutDownNode'> & { port: number };
 
-/** Starts the parts, concurrently where they are independent, and adds the functions that stop them to `closers`. */
 async function startParts(
   settings: Settings,
   platform: Platform,
@@ -213,7 +206,7 @@ async function startParts(
   return { port, endWorkloads, shutDownNode: () => shutdown.begin(reporter, agent).then(() => dns.stop()) };
 }
 
-/** Connects the authorizers. Returns a function that returns the options of a part that calls the API with the rights of `user`. */
+/** Returns a function that returns the options of a part that calls the API with the rights of `user`. */
 function partsOf(
   { registry, authorization, onRefusal }: OpenRegistry,
   informers: SharedInformers,
@@ -228,7 +221,6 @@ function partsOf(
 
 type ServiceParts = Pick<PodNetwork, 'rules' | 'routes'> & { dnsIp: string; api: ApiAddresses };
 
-/** Starts the proxy, which routes connections to Services. */
 function startServices(
   settings: Settings,
   options: PartOptions,
@@ -251,11 +243,9 @@ interface NetworkParts {
   dnsIp: string;
   closers: AsyncDisposableStack;
   services: RunningProxy;
-  /** Returns whether the engine has become ready. */
   isReady: () => boolean;
 }
 
-/** Starts DNS, waits until the proxy has attempted to write the rules for Services, and resolves with the DNS. */
 async function startNetworkParts(
   settings: Settings,
   options: PartOptions,
@@ -265,7 +255,6 @@ async function startNetworkParts(
   return dns;
 }
 
-/** Starts the scheduler and the controllers, which run once for a cluster. */
 async function startClusterParts(
   settings: Settings,
   as: (user: UserInfo, reader?: UserInfo) => PartOptions,

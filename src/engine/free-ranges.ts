@@ -10,9 +10,8 @@ import { runCommandOk } from '../platform/processes.ts';
 
 interface RangesOption {
   name: string;
-  /** Two ranges that are valid. */
   example: string;
-  /** The shortest and the longest prefix of a range of each family. */
+  /** The shortest and the longest prefix, by family. */
   prefixes: Readonly<Record<IpFamily, readonly [number, number]>>;
 }
 
@@ -38,15 +37,13 @@ const UNUSABLE: readonly { range: string; use: string }[] = [
   { range: 'ff00::/8', use: 'multicast' },
 ];
 
-/** Returns the range or the two ranges of --pod-cidr, IPv4 first. Throws a UserError if the text is something else. */
 export const requirePodRanges = (text: string): IpRange[] => requireRanges(PODS, text);
 
-/** Returns the range or the two ranges of --service-cidr, IPv4 first. Throws a UserError if the text is something else. */
 export const requireServiceRanges = (text: string): IpRange[] => requireRanges(SERVICES, text);
 
 /**
- * Returns the IPv4 range of the text, and the IPv6 range that may follow it after a comma. The first address of Pods, of Services and of
- * the node must be an IPv4 address, because the API server listens on one. Throws a UserError if the text has another form.
+ * Returns the IPv4 range of the text, and the IPv6 range that may follow after a comma. IPv4 is required, because the API server listens on
+ * an IPv4 address. Throws a UserError if the text has another form.
  */
 function requireRanges({ name, example, prefixes }: RangesOption, text: string): IpRange[] {
   const parts = text.split(',');
@@ -96,16 +93,15 @@ async function isUsed(range: IpRange): Promise<boolean> {
   );
 }
 
-/** How long nft(8) may take to list the Service ranges. */
 const NFT_MILLIS = 60_000;
 
-/** The sockets that reserve ranges. The references keep them open, because Node.js may close a socket without references. */
+/** Node.js may close a socket without references. */
 const reservations: Server[] = [];
 
 /**
- * Reserves the range until this process ends, and resolves with true; with false if another process has reserved it. A reservation is
- * needed because routes and rules show a range only after its engine has started, and several engines may be starting. The reservation is
- * an abstract Unix socket. Like a route, it exists in one network namespace. The kernel removes it when the process ends.
+ * Reserves the range until this process ends; resolves with false if another process has reserved it. Routes and rules show a range only
+ * after its engine has started, and several engines may be starting. The reservation is an abstract Unix socket: like a route, it exists in
+ * one network namespace, and the kernel removes it when the process ends.
  */
 async function reserve(range: string): Promise<boolean> {
   const server = createServer((socket) => socket.destroy()).unref();
@@ -123,9 +119,9 @@ async function reserve(range: string): Promise<boolean> {
 const anyRange = (): string => `10.${randomInt(128, 200)}.${randomInt(0, 256)}.0/24`;
 
 /**
- * Resolves with a Pod range and a Service range, both /24. Only a default route leads to these ranges, and neither an engine of this
- * machine nor a process that is starting one uses them. This process must run until its engine has started. `candidate` returns a range to
- * try. Rejects with a UserError if 1000 tries find no free range.
+ * Resolves with a Pod range and a Service range, both /24, to which only a default route leads, and which no engine of this machine and no
+ * process that is starting one uses. This process must run until its engine has started. `candidate` returns a range to try. Rejects with a
+ * UserError if 1000 tries find no free range.
  */
 export async function chooseFreeRanges(candidate = anyRange): Promise<{ podCidr: string; serviceCidr: string }> {
   const choose = async (): Promise<string> => {

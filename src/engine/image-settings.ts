@@ -4,7 +4,7 @@ import { DEFAULT_GARBAGE_POLICY, type GarbagePolicy } from '../node/images/garba
 import { DEFAULT_MAX_PARALLEL_PULLS } from '../node/images/puller.ts';
 import { UserError } from '../platform/files.ts';
 
-/** The options in the form of the command line, in which they are also recorded in the data folder. */
+/** As given on the command line, and as recorded in the engine record. */
 export interface ImageOptions {
   maxParallelImagePulls?: number;
   /** This threshold and the next are percentages of the size of the image disk. */

@@ -33,10 +33,7 @@ export function processesNaming(path: string): FoundProcess[] {
   return found;
 }
 
-/**
- * Returns whether an argument contains the path or a path below it. The arguments /d, /d/x and --root=/d/x contain the path /d, but /d2
- * does not contain it.
- */
+/** The arguments /d, /d/x and --root=/d/x contain the path /d, but /d2 does not. */
 function names(argument: string, path: string): boolean {
   const at = argument.indexOf(path);
   if (at === -1) return false;
@@ -52,7 +49,7 @@ function readCommandLine(pid: string): string[] {
   }
 }
 
-/** Returns the processes of the data folder's private containerd, including its shims, but none in containers of this machine or of users. */
+/** Returns the processes of the private containerd and its shims. Omits processes in containers and those of users. */
 export function runtimeProcesses(dataDir: string): FoundProcess[] {
   const { run, home } = containerdPaths(dataDir);
   return [...processesNaming(run), ...processesNaming(home)].filter(
@@ -60,33 +57,27 @@ export function runtimeProcesses(dataDir: string): FoundProcess[] {
   );
 }
 
-/**
- * Returns whether a private containerd, a shim or a DNS process of the data folder runs. They are found by paths that only this data folder
- * uses.
- */
+/** Finds the processes by paths that only this data folder uses. */
 export function hasProcesses(dataDir: string): boolean {
   return hasRuntime(dataDir) || dnsProcesses(dataDir).length > 0;
 }
 
-/** Returns whether the data folder's private containerd or one of its shims runs. Without a private containerd, returns false. */
 export function hasRuntime(dataDir: string): boolean {
   const paths = containerdPaths(dataDir);
   return findContainerd(paths).length + findShims(paths).length > 0;
 }
 
-/** Returns whether the data folder contains the folder of a Pod. Pods may run only if it does. */
+/** Pods may run only if the data folder contains the folder of a Pod. */
 export function hasPodFolders(dataDir: string): boolean {
   const folder = join(dataDir, 'pods');
   return existsSync(folder) && readdirSync(folder).length > 0;
 }
 
-/** Returns the path of the socket between the engine of the data folder and its DNS process. */
 export const dnsSocket = (dataDir: string): string => join(containerdPaths(dataDir).run, 'dns.sock');
 
-/** Returns the IDs of the DNS processes of the data folder. */
 export const dnsProcesses = (dataDir: string): number[] => findDnsProcesses(dnsSocket(dataDir));
 
-/** Returns the mount points in the data folder and in the run folder of its containerd, in reverse order of mounting. */
+/** Returns the mount points in reverse order of mounting, including those in the run folder of containerd. */
 export function mountsOf(dataDir: string): string[] {
   const { run } = containerdPaths(dataDir);
   return mountPoints(readFileSync('/proc/self/mountinfo', 'utf8'))
@@ -94,7 +85,7 @@ export function mountsOf(dataDir: string): string[] {
     .reverse();
 }
 
-/** Returns the resident memory of a process in bytes; 0 if the process has exited. */
+/** Returns 0 if the process has exited. */
 export function residentBytes(pid: number): number {
   try {
     const line = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'));
@@ -104,19 +95,15 @@ export function residentBytes(pid: number): number {
   }
 }
 
-/** Returns whether the machine has the network of the data folder's Pods. */
 export const hasNetwork = (dataDir: string): boolean => hasLink(networkNames({ dataDir, instance: dataDir }).bridge);
 
-/** Stops the data folder's DNS process, and removes the network of its Pods. May be repeated. Do not call it while Pods may run. */
+/** May be repeated. Do not call this while Pods may run. */
 export async function clearNetwork(dataDir: string, platform: Platform, signal: AbortSignal): Promise<void> {
   await endDnsProcesses(dnsSocket(dataDir), platform.timers);
   await tearDownNetwork({ dataDir, instance: dataDir, runtimeFolder: containerdPaths(dataDir).run, signal });
 }
 
-/**
- * Stops the data folder's DNS process and private containerd, kills containers that still run in it, and removes the mounts, network and
- * control groups of the data folder, and the copies of its kubeconfig for users. May be repeated.
- */
+/** May be repeated. Kills containers that still run in the private containerd. */
 export async function clearMachine(dataDir: string, platform: Platform, signal: AbortSignal): Promise<void> {
   await endDnsProcesses(dnsSocket(dataDir), platform.timers);
   await clearRunState({ dataDir, ...platform });

@@ -1,7 +1,4 @@
-/**
- * Checks that the machine meets the requirements of lifepod. Each UserError says in one sentence what to do. Also finds the CNI plugins
- * and the address of the machine.
- */
+/** Checks that the machine meets the requirements of lifepod. Each UserError says what to do. */
 import { createServer } from 'node:net';
 import { loopbackDown } from '../apiserver/listeners.ts';
 import type { IpFamily } from '../machinery/ip.ts';
@@ -11,17 +8,17 @@ import { findProgram, runCommand } from '../platform/processes.ts';
 import { packageOf } from '../platform/programs/programs.ts';
 import { asRoot } from '../platform/programs/typed-program.ts';
 
-/** ALWAYS: the programs that lifepod runs on every machine. PRIVATE_CONTAINERD: the programs that a private containerd needs, too. */
+/** PRIVATE_CONTAINERD: the programs that a private containerd needs, too. */
 const ALWAYS = ['nft', 'conntrack', 'ip', 'flock', 'nsenter', 'setpriv', 'mount', 'umount'];
 const PRIVATE_CONTAINERD = ['catatonit', 'containerd', 'runc'];
 const CNI_FOLDERS = ['/usr/lib/cni', '/opt/cni/bin'];
 
-/** Returns the folder of the CNI plugins, or undefined if they are not installed. `find` searches for a program in a PATH. */
+/** Returns undefined if the CNI plugins are not installed. `find` searches for a program in a PATH. */
 export function findCniFolder(find = findProgram): string | undefined {
   return CNI_FOLDERS.find((folder) => find('ptp', folder)?.startsWith(`${folder}/`));
 }
 
-/** Returns the Debian packages whose programs are missing on this machine. A private containerd needs more packages. */
+/** Returns the Debian packages of the missing programs. */
 export function missingPackages(privateContainerd: boolean, find = findProgram): string[] {
   const wanted = [...ALWAYS, ...(privateContainerd ? PRIVATE_CONTAINERD : [])];
   const missing = new Set(
@@ -31,10 +28,7 @@ export function missingPackages(privateContainerd: boolean, find = findProgram):
   return [...missing];
 }
 
-/**
- * The error about a command that needs root. failureText() appends the command to type: `command` or, if `command` is undefined, the failed
- * command with sudo.
- */
+/** failureText() appends the command to type. */
 export class NeedsRootError extends UserError {
   /** The rest of the sentence that begins with "only root can". */
   readonly what: string;
@@ -55,8 +49,8 @@ export function requireRoot(): void {
 }
 
 /**
- * Throws a UserError if this is not Linux, this process is not root, or packages or control groups are missing. `privateContainerd` returns
- * whether lifepod will start a containerd of its own. checkMachine() calls it after the check for root, because it reads the data folder.
+ * Throws a UserError if lifepod cannot run on this machine. `privateContainerd` returns whether lifepod will start a containerd of its own;
+ * it is called after the check for root, because it reads the data folder.
  */
 export function checkMachine(privateContainerd: () => boolean): void {
   if (process.platform !== 'linux') {
@@ -76,9 +70,8 @@ export function checkMachine(privateContainerd: () => boolean): void {
     throw new UserError(`${problem.what}, and runc runs no container without them: ${problem.advice}`);
 }
 
-/** The error about a port of the API on which something listens already. */
 export class PortInUseError extends UserError {
-  /** The beginning of the message, without what to do. */
+  /** The beginning of the message, without the advice. */
   readonly use: string;
   constructor(host: string, port: number) {
     const use = `port ${port} on ${host} is in use by another program`;

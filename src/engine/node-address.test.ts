@@ -5,7 +5,6 @@ import { type AddressSource, openNodeAddresses } from './node-address.ts';
 interface FakeMachine {
   all: string[];
   ways: Partial<Record<IpFamily, string>>;
-  /** How often an address was looked up. */
   asked: number;
 }
 

@@ -8,8 +8,8 @@ import { nodeAddress } from './machine-checks.ts';
 
 export interface NodeAddresses {
   /**
-   * The current addresses: the IPv4 address, then the IPv6 address if the node has one. read() changes this array itself, so that every
-   * component with a reference to it sees the current addresses.
+   * The IPv4 address, then the IPv6 address if the node has one. read() changes this array itself, so that every component with a reference
+   * to it sees the current addresses.
    */
   readonly ips: readonly string[];
   /** Looks the addresses up again if necessary, and resolves with `ips`. */
@@ -17,7 +17,7 @@ export interface NodeAddresses {
 }
 
 export interface AddressSource {
-  /** The families of the node's addresses, which are those of its Pods. IPv4 is first. */
+  /** Those of the Pods. IPv4 is first. */
   families: readonly IpFamily[];
   /** Resolves with the source address of the machine's default route of the family; undefined if there is no such route. */
   find(family: IpFamily): Promise<string | undefined>;

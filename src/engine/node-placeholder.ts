@@ -6,7 +6,7 @@ import type { NodeReports } from '../ports/node-reports.ts';
 
 export type LateNode = NodeConnection & NodeReports;
 
-/** Returns a connection that forwards all calls to the connection given to connect(). Before that, all calls fail with 503. */
+/** Before connect() is called, all calls fail with 503. */
 export function lateNode(): { connection: LateNode; connect(connection: LateNode): void } {
   let connected: LateNode | undefined;
   const node = (): LateNode => {

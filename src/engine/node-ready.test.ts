@@ -23,7 +23,6 @@ async function start() {
   const ready = nodeReady('n', { ...options, waiting: (why) => said.push(why) });
   return { backend, timers, said, stop, ready };
 }
-/** Resolves when the watch has delivered all events sent before this call. */
 const settled = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
 
 test('nodeReady reports the reason after 5 s and again when it changes, and resolves once the node is Ready', async () => {

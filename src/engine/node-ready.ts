@@ -9,7 +9,7 @@ import { asRoot } from '../platform/programs/typed-program.ts';
 
 const SAID_AFTER_MILLIS: Millis = 5_000;
 
-/** Patterns for the message of the condition Ready, each with an instruction for the user, who imports an image with the command. */
+/** Returns patterns for the message of the condition Ready. `load` is the command that imports an image. */
 const remediesWith = (load: string): readonly [RegExp, string][] => [
   [
     /cni (plugin|config)|NetworkPluginNotReady/i,
@@ -22,13 +22,12 @@ const remediesWith = (load: string): readonly [RegExp, string][] => [
   [/no sandbox image/, `load the image (containerd: '${load}'), or configure another sandbox image in the runtime`],
 ];
 
-/** Removes the source ports of connections, such as those of queries to a DNS server, which differ each time. */
+/** The source ports of connections, such as those of queries to a DNS server, differ each time. */
 const withoutPorts = (text: string): string => text.replaceAll(/:\d+->/g, '->');
 
-/** Called with each reason why the start takes long: by nodeReady() below, and by watchShims() if the runtime does not answer. */
+/** Called with each reason why the start takes long. */
 export type Waiting = (why: string) => void;
 
-/** Callbacks for the progress of the start of an engine. */
 export interface StartReports {
   waiting: Waiting;
   /** Called when the API server listens, the system objects exist, and the kubeconfig is written. */
@@ -43,8 +42,8 @@ interface ReadyOptions {
 }
 
 /**
- * Resolves when the condition Ready of the Node `name` is True. Rejects when `signal` aborts. Calls `waiting` with the reason why
- * the Node is not Ready: first after 5 s, then whenever the reason changes.
+ * Resolves when the Node is Ready. Rejects when `signal` aborts. Calls `waiting` with the reason why the Node is not Ready: first after 5
+ * s, then whenever the reason changes.
  */
 export async function nodeReady(name: string, { client, timers, signal, waiting }: ReadyOptions): Promise<void> {
   const enough = new AbortController();
@@ -80,7 +79,6 @@ export async function nodeReady(name: string, { client, timers, signal, waiting 
   signal.throwIfAborted();
 }
 
-/** Returns the message, followed by an instruction for the user if one of the patterns matches. */
 export function withRemedy(message: string, env: NodeJS.ProcessEnv = process.env): string {
   const load = asRoot('ctr -n k8s.io images import FILE', env);
   const remedy = remediesWith(load).find(([part]) => part.test(message))?.[1];

@@ -1,4 +1,4 @@
-/** Defines and checks the options of `lifepod up` for the node: reserved resources, eviction, grace periods of a shutdown, and others. */
+/** Defines and checks the options of `lifepod up` for the node. */
 import { resolve } from 'node:path';
 import { type Command, Option } from 'commander';
 import { DEFAULT_TERMINATED_PODS } from '../controllers/pod-gc/pod-gc.ts';
@@ -10,7 +10,6 @@ import { UserError } from '../platform/files.ts';
 import { parseAllowedSysctls } from '../scheduling/sysctls.ts';
 import { OPTION_GROUPS } from './options/option-groups.ts';
 
-/** The options of the node, as texts in the form of the command line. */
 export interface NodeOptions {
   evictionHard?: string;
   evictionSoft?: string;
@@ -222,7 +221,7 @@ export function shutdownPeriods(options: Required<NodeOptions>): ShutdownPeriod[
 export const allowedSysctls = ({ allowedUnsafeSysctls }: Required<NodeOptions>): string[] =>
   understood(() => parseAllowedSysctls(allowedUnsafeSysctls), '--allowed-unsafe-sysctls: ');
 
-/** Returns the total of --kube-reserved and --system-reserved by resource. Throws a UserError if one of them is invalid. */
+/** Returns the total by resource. Throws a UserError if an option is invalid. */
 export const reservedResources = ({ kubeReserved, systemReserved }: Required<NodeOptions>): Reserved =>
   understood(() =>
     addAmounts(parseReserved('--kube-reserved', kubeReserved), parseReserved('--system-reserved', systemReserved)),
@@ -244,7 +243,7 @@ export function hasTerminatingPhase({ terminatingPhase }: Required<NodeOptions>)
   throw new UserError(`--terminating-phase ${terminatingPhase} is not valid: give true or false`);
 }
 
-/** Returns the number. Throws a UserError if the text is not a whole number. `least` is only named in the message, not enforced. */
+/** `least` is only named in the message, not enforced. */
 function podCount(flag: string, text: string, least: number): number {
   const count = /^\d+$/.test(text) ? Number(text) : Number.NaN;
   if (!Number.isSafeInteger(count))

@@ -29,8 +29,8 @@ export const DEFAULT_POD_CIDR = '10.222.0.0/16';
 export const DEFAULT_SERVICE_CIDR = '10.96.0.0/16';
 
 /**
- * Returns the option --data-dir. Symbolic links are resolved, so that names and mount points that are derived from a folder always contain
- * the same path. commander does not parse the default value, so realFolder() is called for this value here.
+ * Symbolic links are resolved, so that names and mount points that are derived from the folder always contain the same path. commander does
+ * not parse the default value.
  */
 export const dataDirOption = (byDefault = DEFAULT_DATA_DIR): Option =>
   new Option('--data-dir <folder>', 'folder for all data of the engine')
@@ -40,7 +40,7 @@ export const dataDirOption = (byDefault = DEFAULT_DATA_DIR): Option =>
 export const LOG_LEVELS: readonly LogLevel[] = ['debug', 'info', 'warn', 'error'];
 export const LOG_FORMATS: readonly LogFormat[] = ['text', 'json'];
 
-/** The options that were given on the command line. An option that was not given is undefined. */
+/** Undefined: the option was not given. */
 export interface UpOptions
   extends ApiOptions,
     ImageOptions,
@@ -55,7 +55,7 @@ export interface UpOptions
    * to end its Pods, because another program may be using the recorded port.
    */
   anyPort?: boolean;
-  /** Whether the last session that uses the engine stops it. The option is not recorded. */
+  /** Whether the last session that uses the engine stops it. */
   forSessions?: boolean;
   podCidr?: string;
   serviceCidr?: string;
@@ -67,7 +67,7 @@ export interface UpOptions
   maxGracePeriodExtension?: number;
   podPidsLimit?: number;
   runtimeHandler?: Record<string, string>;
-  /** Whether SIGTERM and SIGINT end the Pods before the engine stops, as `lifepod shutdown-node` does. The option is not recorded. */
+  /** Whether SIGTERM and SIGINT end the Pods before the engine stops, as `lifepod shutdown-node` does. */
   shutdownOnStop?: boolean;
   logLevel?: LogLevel;
   /** The format of the log. The default is `text` for an engine in the foreground, and `json` for an engine in the background. */
@@ -82,26 +82,26 @@ export interface Settings
     Required<AuditOptions>,
     Required<EncryptionOptions> {
   dataDir: string;
-  /** The port of the API; 0 means any free port. */
+  /** 0 means any free port. */
   port: number;
-  /** The port to record instead of the port on which the API server listens. Undefined: the port on which it listens is recorded. */
+  /** The port to record; undefined: the port on which the API server listens. */
   recordedPort?: number;
-  /** The range of the Pods' addresses, IPv4; an IPv6 range may follow after a comma. */
+  /** An IPv4 range; an IPv6 range may follow after a comma. */
   podCidr: string;
-  /** The range of the Services' addresses, in the form of `podCidr`. */
+  /** In the form of `podCidr`. */
   serviceCidr: string;
   nodeName: string;
-  /** The endpoint of the machine's runtime; undefined if lifepod starts a private containerd. */
+  /** Undefined if lifepod starts a private containerd. */
   containerRuntimeEndpoint?: string;
-  /** How long the record of a deleted Pod is kept after the last step in it, such as 24h or 7d. */
+  /** How long the record of a deleted Pod is kept, such as 24h or 7d. */
   recordAge: string;
-  /** Maximum total size of all records, such as 64Mi. */
+  /** The total size of all records, such as 64Mi. */
   recordSize: string;
   /** Longest time in seconds by which extensions for defer containers, and separately outages, may lengthen a Pod's grace period. */
   maxGracePeriodExtension: number;
   /** Maximum number of processes and threads of each Pod; -1 means no limit. */
   podPidsLimit: number;
-  /** Handlers for RuntimeClasses in addition to runc. Each name maps to the path of a program or the type of a containerd shim. */
+  /** By name: the path of a program, or the type of a containerd shim. These are in addition to runc. */
   runtimeHandlers: Record<string, string>;
   logLevel: LogLevel;
 }
@@ -114,7 +114,6 @@ export interface EngineRecord
     AuthenticationOptions,
     AuditOptions,
     EncryptionOptions {
-  /** The version of lifepod that wrote the record. */
   version: string;
   port: number;
   podCidr: string;
@@ -133,7 +132,7 @@ export interface EngineRecord
   state: 'up' | 'down' | 'starting';
   /** The names of the entries of the data folder before the first start; absent unless the state is `starting`. */
   before?: string[];
-  /** Written when the engine has ended the Pods for `lifepod shutdown-node`. Removed at the next start. */
+  /** Present after the engine has ended the Pods for `lifepod shutdown-node`, until the next start. */
   shutdown?: ShutdownOutcome;
 }
 
@@ -144,7 +143,7 @@ export interface ShutdownOutcome {
 
 const recordPath = (dataDir: string): string => join(dataDir, 'engine.json');
 
-/** Returns whether lifepod runs as a kubectl plugin. kubectl runs bin/kubectl-lifepod, which sets the variable. */
+/** Returns whether lifepod runs as a kubectl plugin: kubectl runs bin/kubectl-lifepod, which sets the variable. */
 export const isKubectlPlugin = (env: NodeJS.ProcessEnv): boolean => env['LIFEPOD_KUBECTL_PLUGIN'] === '1';
 
 export const kubeconfigPath = (dataDir: string): string => join(dataDir, 'kubeconfig');
@@ -163,7 +162,6 @@ export function writeEngineRecord(dataDir: string, record: EngineRecord): void {
   writeFileAtomic(recordPath(dataDir), `${JSON.stringify(record, undefined, 2)}\n`);
 }
 
-/** Returns the record to write for an engine that listens on `port`, which is recorded unless the settings have a recordedPort. */
 export const recordOf = (settings: Settings, port: number): EngineRecord => ({
   version: LIFEPOD_VERSION,
   port: settings.recordedPort ?? port,
@@ -186,8 +184,8 @@ export const recordOf = (settings: Settings, port: number): EngineRecord => ({
 });
 
 /**
- * Returns whether resolveSettings() will choose a private containerd. Returns true if the record cannot be read, because a later step of
- * the start reports this error.
+ * Returns whether resolveSettings() will choose a private containerd; true if the record cannot be read, because a later step of the start
+ * reports this error.
  */
 export function usesPrivateContainerd({ dataDir, containerRuntimeEndpoint }: UpOptions): boolean {
   if (containerRuntimeEndpoint !== undefined) return containerRuntimeEndpoint === '';
@@ -199,7 +197,6 @@ export function usesPrivateContainerd({ dataDir, containerRuntimeEndpoint }: UpO
   }
 }
 
-/** Adds the outcome of `lifepod shutdown-node` to the engine record. Does nothing if there is no engine record. */
 export function recordShutdown(dataDir: string, shutdown: ShutdownOutcome): void {
   const record = readEngineRecord(dataDir);
   if (record !== undefined) writeEngineRecord(dataDir, { ...record, shutdown });

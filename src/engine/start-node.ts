@@ -20,25 +20,19 @@ import type { Settings } from './settings.ts';
 import { together } from './settle-all.ts';
 import { SERVED_VERSION } from './version.ts';
 
-/** The options of every part of the engine that uses the API. */
 export interface PartOptions extends Platform {
   client: Client;
   informers: SharedInformers;
-  /** Stops this part of the node. */
   signal: AbortSignal;
 }
 
-/** Facts about the machine that the node agent and the node status reporter share. */
 export interface Machine {
   pressure: NodePressure;
   capacity: Capacity;
   addresses: NodeAddresses;
 }
 
-/**
- * Reads the pressure, capacity and addresses of the machine. If the machine has no default route of IPv4, `gateway` is the node's IPv4
- * address.
- */
+/** `gateway` is the node's IPv4 address if the machine has no default route of IPv4. */
 export async function openMachine(
   settings: Settings,
   { runtime, gateway }: { runtime: EngineRuntime['runtime']; gateway: string },
@@ -59,7 +53,6 @@ export interface NodeParts {
   reporter: NodeStatusReporter;
 }
 
-/** Starts the node agent and the node status reporter, and resolves when both have started. */
 export async function startNode(
   settings: Settings,
   options: PartOptions,
@@ -113,7 +106,6 @@ export function connectNode(
     node: ReturnType<typeof lateNode>;
     runtime: EngineRuntime;
     pressure: NodePressure;
-    /** The informers of the engine. */
     informers: SharedInformers;
     metrics: Metrics;
     dnsIp: string;

@@ -13,7 +13,6 @@ import { API_SERVER, type RequestContext, type UserInfo } from '../ports/request
 import { startScheduler } from '../scheduler/scheduler.ts';
 import { clientFor, controllerUser, nodeUser, SCHEDULER } from './users.ts';
 
-/** Starts a registry, and records the contexts of all requests to it. */
 async function recorded() {
   const { backend, timers } = await startRegistry();
   const requests: RequestContext[] = [];

@@ -36,8 +36,6 @@ export const CONTROLLER_MANAGER: UserInfo = { name: 'system:kube-controller-mana
 export const controllerUser = (name: ControllerName): UserInfo =>
   name === 'kube-controller-manager' ? CONTROLLER_MANAGER : serviceAccount(name);
 
-/** The user with whose rights the component that enforces NetworkPolicies calls the API. */
 export const NETWORK_POLICIES = serviceAccount('network-policy-controller');
 
-/** Returns a client that calls the backend in this process with the rights of `user`. */
 export const clientFor = (backend: ResourceBackend, user: UserInfo): Client => clientOf(apiFor(backend, user));

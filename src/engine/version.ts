@@ -15,9 +15,9 @@ export { KUBERNETES_VERSION, LIFEPOD_VERSION, SERVED_VERSION };
 const SOURCES = fileURLToPath(new URL('..', import.meta.url));
 
 /**
- * Returns the hash of the commit from which this lifepod was built; undefined if it is not known. scripts/build.sh stores the hash in the
- * package. A clone has it in its .git folder, and a linked worktree in the .git folder of its clone. `sources` is the folder src of a
- * clone, or dist of a package. Source: gitrepository-layout(5).
+ * Returns the hash of the commit; undefined if it is not known. scripts/build.sh stores the hash in the package. A clone has it in its .git
+ * folder, and a linked worktree in the .git folder of its clone. `sources` is the folder src of a clone, or dist of a package. Source:
+ * gitrepository-layout(5).
  */
 export function gitCommit(sources = SOURCES): string | undefined {
   const built = readTextIfPresent(join(sources, 'git-commit'));
@@ -34,9 +34,8 @@ export function gitCommit(sources = SOURCES): string | undefined {
 }
 
 /**
- * Returns the time of the commit from which this lifepod was built, such as 2026-01-31T12:00:00Z; undefined if it is not known, for example
- * because the clone has the commit only in a pack. scripts/build.sh stores the time in the package; a clone has it in the commit. Source:
- * "Git Objects" of Pro Git.
+ * Returns the time of the commit, such as 2026-01-31T12:00:00Z; undefined if it is not known, for example because the clone has the commit
+ * only in a pack. Source: "Git Objects" of Pro Git.
  */
 export function buildDate(sources = SOURCES): string | undefined {
   const built = readTextIfPresent(join(sources, 'build-date'));
@@ -46,10 +45,7 @@ export function buildDate(sources = SOURCES): string | undefined {
   return seconds === undefined ? undefined : formatTime(Number(seconds) * 1000);
 }
 
-/**
- * Returns the content of the object with the hash; undefined if it has no file of its own in the clone, for example because it is in a
- * pack.
- */
+/** Returns undefined if the object has no file of its own, for example because it is in a pack. */
 function looseObject(sources: string, hash: string): string | undefined {
   try {
     const file = readFileSync(join(commonFolder(sources), 'objects', hash.slice(0, 2), hash.slice(2)));
@@ -59,7 +55,7 @@ function looseObject(sources: string, hash: string): string | undefined {
   }
 }
 
-/** Returns the .git folder of a clone, or, for a linked worktree, that of its clone. */
+/** For a linked worktree, returns the .git folder of its clone. */
 function commonFolder(sources: string): string {
   const own = gitFolder(sources);
   return resolve(own, textOf(join(own, 'commondir'))?.trim() ?? '.');
@@ -71,7 +67,7 @@ function gitFolder(sources: string): string {
   return linked === undefined ? join(sources, '../.git') : resolve(sources, '..', linked);
 }
 
-/** Returns the text of a file, or undefined if it cannot be read, for example because it is a folder. */
+/** Returns undefined if the file cannot be read, for example because it is a folder. */
 function textOf(path: string): string | undefined {
   try {
     return readTextIfPresent(path);
@@ -95,7 +91,7 @@ export function addBuildInfo(metrics: Metrics): void {
   metrics.gauge('kubernetes_build_info', help, Object.keys(labels)).add(1, ...Object.values(labels));
 }
 
-/** Returns the versions as a line, or as JSON, without a line break at the end. */
+/** Returns the text without a line break at its end. */
 export function versionText(output?: 'json'): string {
   const commit = gitCommit();
   if (output === undefined) {

@@ -1,4 +1,4 @@
-/** Reads and verifies a backup. Rejects with a UserError if the file is damaged, truncated or not a backup: its content is not trusted. */
+/** Reads and verifies a backup, whose content is not trusted. */
 import { createHash } from 'node:crypto';
 import { closeSync, createReadStream, openSync, readSync, statSync } from 'node:fs';
 import type { Readable } from 'node:stream';
@@ -20,13 +20,12 @@ import {
 /** A backup with a larger manifest is refused. The manifest of a backup with 10,000 static Pods has about 2 MiB. */
 const MAX_MANIFEST_BYTES = 16 * 2 ** 20;
 
-/** Handles one file of the backup. `content` yields the bytes of the file in chunks; their checksum has not been verified yet. */
+/** `content` yields the bytes of the file in chunks; their checksum has not been verified yet. */
 export type Visit = (file: BackedUpFile, content: AsyncIterable<Buffer>) => Promise<void>;
 
 /**
- * Reads the backup, calls `visit` with each file, and verifies the checksums. Resolves with the manifest if everything is valid. Rejects
- * with a UserError that names the backup if it is missing, unreadable or not valid; with the system error of another failed read; and with
- * the error of `visit`, which must be a UserError or have a `path`.
+ * Reads the backup, calls `visit` with each file, and verifies the checksums. Rejects with a UserError if the backup is missing, unreadable
+ * or not valid; with the system error of another failed read; and with the error of `visit`, which must be a UserError or have a `path`.
  */
 export async function readArchive(backup: string, visit: Visit = drop): Promise<Manifest> {
   checkGzip(backup);
@@ -46,7 +45,6 @@ export async function readArchive(backup: string, visit: Visit = drop): Promise<
 
 interface Seen {
   manifest?: Manifest;
-  /** The first error of readEntries(): that of `visit`, a UserError about an entry, or that of the archive. */
   failure?: unknown;
 }
 
@@ -60,7 +58,6 @@ const damaged = (backup: string, how: string): UserError =>
 const foreign = (backup: string): UserError =>
   new UserError(`${backup} is not a backup of lifepod: give a file that 'lifepod backup' has written`);
 
-/** Returns the error to report for a failed stream: a system error, `failure`, or a UserError about a damaged or foreign file. */
 function failureOf(backup: string, error: unknown, { manifest, failure }: Seen): unknown {
   const { code = '' } = error as NodeJS.ErrnoException;
   if (code === 'Z_BUF_ERROR') return damaged(backup, 'its end is missing');
@@ -71,7 +68,6 @@ function failureOf(backup: string, error: unknown, { manifest, failure }: Seen):
   return manifest === undefined ? foreign(backup) : damaged(backup, 'it is not a whole archive');
 }
 
-/** Throws a UserError if the backup is missing, unreadable, not a file or not gzip-compressed. */
 function checkGzip(backup: string): void {
   const magic = Buffer.alloc(2);
   try {
@@ -127,7 +123,6 @@ async function bytesOf(entry: Entry): Promise<Buffer> {
   return Buffer.concat(chunks);
 }
 
-/** Returns the parsed manifest. Throws a UserError if it is not valid, or if a newer lifepod has written it. */
 function checked(backup: string, text: Buffer): Manifest {
   let manifest: Manifest;
   try {

@@ -8,10 +8,9 @@ import { type Header, type Pack, pack } from 'tar-stream';
 import { syncFolder } from '../../platform/files.ts';
 import { type BackedUpFile, FILES_PREFIX, MANIFEST_NAME, type Manifest } from './manifest.ts';
 
-/** A file to back up. `path`: its path in the data folder. `content`: its bytes, or `file`: the path from which a large file is read. */
+/** `path`: the path in the data folder. A large file is read from `file`. */
 export type Source = { path: string } & ({ content: Buffer } | { file: string });
 
-/** Reads the source. Resolves with its path, its size in bytes and its SHA-256 checksum. */
 export async function describeSource(source: Source): Promise<BackedUpFile> {
   const { path } = source;
   const hash = createHash('sha256');
@@ -52,7 +51,7 @@ export async function writeArchive(
   }
 }
 
-/** Adds the manifest and the sources to the archive. Rejects if `written` rejects, because nothing reads from the archive afterwards. */
+/** Rejects if `written` rejects, because nothing reads from the archive afterwards. */
 async function addAll(
   tar: Pack,
   manifest: Manifest,

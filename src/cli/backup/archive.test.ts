@@ -36,7 +36,6 @@ const SMALL: Source[] = [
 ];
 const never = new AbortController().signal;
 
-/** Resolves with sources that have a store of random bytes, which cannot be compressed, and their manifest. */
 async function sourcesOf(): Promise<{ manifest: Manifest; sources: Source[] }> {
   const store = join(folder, 'store');
   writeFileSync(store, randomBytes(300_000));
@@ -50,7 +49,6 @@ async function writeGood(): Promise<Manifest> {
   return manifest;
 }
 
-/** Writes an archive with the given entries. */
 async function writeEntries(entries: { name: string; text?: string; type?: 'symlink' | 'directory' }[]): Promise<void> {
   const tar = pack();
   for (const { name, text = '', type } of entries) {

@@ -31,20 +31,19 @@ import { describeSource, type Source, writeArchive } from './archive-writer.ts';
 import { interruption } from './interruption.ts';
 import { BACKUP_FORMAT, type Manifest, STORE_PATH } from './manifest.ts';
 
-/** The most attempts to copy the store. It is copied again if its keys were replaced during the copy. */
+/** The store is copied again if its keys were replaced during the copy. */
 const MAX_COPIES = 5;
 
 const print = (line: string): void => void process.stdout.write(`${line}\n`);
 
 export interface BackupOptions {
   dataDir: string;
-  /** Whether an existing file is replaced. */
   force?: boolean;
 }
 
 /**
- * Writes the backup of the data folder to `file`, and prints what the backup contains. If `signal` aborts, no new file remains. Rejects
- * with a UserError if no engine has run in the folder, if the file exists and `force` is false, or if the file cannot be created.
+ * If `signal` aborts, no new file remains. Rejects with a UserError if no engine has run in the folder, if the file exists and `force` is
+ * false, or if the file cannot be created.
  */
 export async function backup(
   file: string,
@@ -72,8 +71,8 @@ export async function backup(
 }
 
 /**
- * Returns the path of the file to write, with the links of an existing file resolved. Throws a UserError if no file can be created at the
- * path, if the path is that of a folder, device, pipe or socket, or if another user could redirect root through a link.
+ * Returns the path of the file to write, with links resolved. Throws a UserError if no file can be created there, or if another user could
+ * redirect root through a link.
  */
 function targetOf(file: string): string {
   if (file === '-') {
@@ -121,7 +120,7 @@ async function backUp(file: string, dataDir: string, signal: AbortSignal): Promi
   return manifest;
 }
 
-/** Copies the store, and resolves with the other files of the backup. Rejects with a UserError if the keys change during each copy. */
+/** Resolves with the files of the backup except the store. Copies the store again if the keys change during the copy. */
 async function copyWithKeys(dataDir: string): Promise<Source[]> {
   for (let copies = 0; copies < MAX_COPIES; copies++) {
     const keys = readTextIfPresent(keyFilePath(dataDir));
@@ -132,7 +131,6 @@ async function copyWithKeys(dataDir: string): Promise<Source[]> {
   throw new UserError(`the keys of ${dataDir} are being replaced: wait until that has finished, and try again`);
 }
 
-/** Lets the running engine copy the store. If no engine is running, copies the store in this process. */
 async function copyNow(dataDir: string): Promise<void> {
   const pid = dataDirOwner(dataDir);
   if (pid === undefined) return copyStopped(dataDir);
@@ -161,7 +159,7 @@ async function copyStopped(dataDir: string): Promise<void> {
   }
 }
 
-/** Reads all files of the backup except the store. Follows links, and omits files that disappear while the function runs. */
+/** Follows links, and omits files that disappear meanwhile. */
 function readSources(dataDir: string): Source[] {
   return PARTS.filter((part) => part !== 'store').flatMap((part) =>
     filesBelow(join(dataDir, part)).flatMap((path) => {
@@ -173,7 +171,7 @@ function readSources(dataDir: string): Source[] {
   );
 }
 
-/** Returns the paths of all files at or below `path`, except those that end with .new, which a writer has not completed. */
+/** Omits files that end with .new, which a writer has not completed. */
 function filesBelow(path: string): string[] {
   const found = statSync(path, { throwIfNoEntry: false });
   if (found?.isFile()) return /\.new$/.test(path) ? [] : [path];

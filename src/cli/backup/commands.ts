@@ -1,4 +1,3 @@
-/** Defines the commands `lifepod backup` and `lifepod restore`. The modules that run them are loaded only for these commands. */
 import type { Command } from 'commander';
 import { dataDirOption } from '../../engine/settings.ts';
 

@@ -9,30 +9,22 @@ export const BACKUP_FORMAT = 1;
 
 export const MANIFEST_NAME = 'manifest.json';
 export const FILES_PREFIX = 'data/';
-/** The path of the store in the data folder, and below FILES_PREFIX in a backup. */
 export const STORE_PATH = 'store/data.mdb';
 
 export interface BackedUpFile {
-  /** The path in the data folder. */
   path: string;
   bytes: number;
-  /** The checksum of the content, in hexadecimal digits. */
   sha256: string;
 }
 
 export interface Manifest {
-  /** BACKUP_FORMAT of the lifepod that wrote the backup. */
   format: number;
-  /** The format of the data folder. */
   dataFormat: number;
-  /** The version of lifepod that wrote the backup, such as 0.1.0. */
   lifepod: string;
-  /** The time at which the store was copied, in RFC 3339 format. */
+  /** When the backup began, in RFC 3339 format. */
   created: string;
   nodeName: string;
-  /** The newest revision of the store. */
   revision: number;
-  /** The number of objects in the store. */
   objects: number;
   files: BackedUpFile[];
 }
@@ -40,14 +32,14 @@ export interface Manifest {
 const isText = (value: unknown): value is string => typeof value === 'string';
 const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;
 
-/** Returns whether the value is a relative path at or below one of PARTS, without `.` and `..`, which could lead out of the data folder. */
+/** Returns whether the value is a relative path at or below one of PARTS. `.` and `..` could lead out of the data folder. */
 export function isPartFile(path: unknown): path is string {
   if (!isText(path) || path.includes('\0') || path.includes('\\')) return false;
   const [part = '', ...rest] = path.split('/');
   return PARTS.includes(part) && rest.every((name) => name !== '' && name !== '.' && name !== '..');
 }
 
-/** Returns a phrase that says what is wrong with a manifest of the format BACKUP_FORMAT; undefined if the manifest is valid. */
+/** Returns what is wrong with a manifest of the format BACKUP_FORMAT, as a phrase; undefined if the manifest is valid. */
 export function manifestProblem({
   dataFormat,
   lifepod,

@@ -65,14 +65,12 @@ const print = (line: string): void => void process.stdout.write(`${line}\n`);
 
 export interface RestoreOptions {
   dataDir: string;
-  /** Whether the data of a folder that is not empty is replaced. */
   force?: boolean;
 }
 
 /**
- * Restores the backup `file` to the data folder, and prints what was restored. Rejects with a UserError if the backup is not valid, if an
- * engine uses the folder, or if the content of the folder must not be replaced. An abort of `signal` before the replacement leaves the
- * folder unchanged.
+ * Rejects with a UserError if the backup is not valid, if an engine uses the folder, or if the content of the folder must not be replaced.
+ * An abort of `signal` before the replacement leaves the folder unchanged.
  */
 export async function restore(
   file: string,
@@ -122,14 +120,13 @@ export async function restore(
   print(`start the engine with '${hintsFor({ dataDir }, process.env).start()}'`);
 }
 
-/** Throws a UserError if the parent of a new data folder is missing, because the path is probably mistyped. */
+/** A missing parent of a new data folder probably means that the path is mistyped. */
 function checkParent(dataDir: string): void {
   const parent = dirname(resolve(dataDir));
   if (existsSync(parent)) return;
   throw new UserError(`the folder ${parent} does not exist: create it, or choose another --data-dir`);
 }
 
-/** Throws a UserError if the path is not a folder, or if the folder contains files that must not be replaced or cannot be moved. */
 function checkContent(dataDir: string, force: boolean): void {
   if (!statSync(dataDir).isDirectory()) throw new UserError(`${dataDir} is not a folder: choose another --data-dir`);
   const names = readdirSync(dataDir).filter((name) => !NOT_DATA.includes(name));
@@ -150,7 +147,6 @@ function removeNew(dataDir: string): void {
   rmdirSync(dataDir);
 }
 
-/** Extracts the files of the backup to the folder of the replacement, and changes the engine record and the store for the next start. */
 async function prepare(file: string, dataDir: string, { files }: Manifest, signal: AbortSignal): Promise<void> {
   const folder = prepareReplacement(dataDir);
   await readArchive(file, (each, content) => extractTo(folder, each, content, signal));

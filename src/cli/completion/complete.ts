@@ -9,19 +9,19 @@ import type { Command } from 'commander';
 import { untilAborted } from '../../platform/on-abort.ts';
 import { suggest, type Word } from './suggest.ts';
 
-/** The longest time to look for names, because the user waits at the prompt. An engine usually answers in milliseconds. */
+/** The user waits at the prompt. An engine usually answers in milliseconds. */
 const PATIENCE_MILLIS = 1000;
 const LONGEST_DESCRIPTION = 80;
 
 const DIRECTIVES = { words: 4, files: 0, folders: 16 } as const;
 
-/** Prints the completions of the last word, and ends the process, which a request that the API server does not answer would keep alive. */
+/** Ends the process, which a request without an answer would keep alive. */
 export async function completeWords(program: Command, words: readonly string[]): Promise<void> {
   const answer = await answers(program, words).catch(() => [`:${DIRECTIVES.words}`]);
   process.stdout.write(`${answer.join('\n')}\n`, () => process.exit(0));
 }
 
-/** Resolves with the lines that complete the last word, in the form above. Rejects if the names cannot be found within PATIENCE_MILLIS. */
+/** Rejects if the names cannot be found within PATIENCE_MILLIS. */
 export async function answers(program: Command, words: readonly string[]): Promise<string[]> {
   const found = suggest(program, words);
   if (found.kind === 'files' || found.kind === 'folders') return [`:${DIRECTIVES[found.kind]}`];

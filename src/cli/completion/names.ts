@@ -14,7 +14,6 @@ import type { NameKind, Suggestion } from './suggest.ts';
 
 type Wanted = Extract<Suggestion, { kind: 'names' }>;
 
-/** Resolves with the names that begin with the typed text, in alphabetical order. Rejects if they cannot be found. */
 export async function findNames(wanted: Wanted): Promise<string[]> {
   const { names, options, typed } = wanted;
   const given: TargetOptions = {
@@ -27,11 +26,11 @@ export async function findNames(wanted: Wanted): Promise<string[]> {
   return [...new Set(found)].filter((name) => name.startsWith(typed)).sort();
 }
 
-/** The time limit for reading PodRecords, which are large. After this time, only the names of existing Pods are offered. */
+/** PodRecords are large. After this time, only the names of existing Pods are offered. */
 const RECORDS_MILLIS = 500;
 const MOST_RECORDS = 500;
 
-/** Returns whether the image is that of sandboxes, such as registry.k8s.io/pause:3.10, which users neither run nor remove. */
+/** Users neither run nor remove the image of sandboxes. */
 const isSandboxImage = (name: string): boolean => /^(localhost\/lifepod|registry\.k8s\.io)\/pause(?=[:@]|$)/.test(name);
 
 const namesOf = (objects: readonly KubeObject[]): string[] => objects.map(({ metadata }) => metadata.name);
@@ -42,7 +41,7 @@ const podsOf = async ({ client, namespace }: Target): Promise<Pod[]> =>
 const podOf = ({ client, namespace }: Target, [name = '']: readonly string[]): Promise<Pod> =>
   client.resource<Pod>(PODS).get(podName(name), namespace);
 
-/** Resolves with the names of the Pods that have a PodRecord; none if the request for the PodRecords fails or takes too long. */
+/** Resolves with none if the request fails or takes too long. */
 async function recordedOf({ client, namespace }: Target): Promise<string[]> {
   const records = client.resource<PodRecord>(POD_RECORDS).list({ namespace, limit: MOST_RECORDS });
   return untilAborted(AbortSignal.timeout(RECORDS_MILLIS), records).then(
@@ -77,7 +76,6 @@ const FINDERS: Record<
   },
 };
 
-/** Returns the names of the contexts in the kubeconfigs that the options select. Throws if a file cannot be read or parsed. */
 const contextsOf = (options: TargetOptions): string[] =>
   kubeconfigPaths(options, process.env, () => false)
     .map((path) => parse(readFileSync(path, 'utf8')) as { contexts?: { name: string }[] })

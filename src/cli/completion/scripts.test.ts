@@ -7,7 +7,6 @@ import { SHELLS, type Shell } from './scripts.ts';
 const REPOSITORY = join(import.meta.dirname, '../../..');
 const ENV = { ...process.env, PATH: `${join(REPOSITORY, 'bin')}:${process.env['PATH']}` };
 
-/** By shell: a script that loads the completion, and a function that returns the script that prints the completions of a line. */
 const QUERIES: Record<Shell, { load: string; ask(line: string): string }> = {
   bash: {
     // The command compopt of bash works only while a user completes a word.
@@ -37,7 +36,6 @@ const QUERIES: Record<Shell, { load: string; ask(line: string): string }> = {
 
 const installed = SHELLS.filter((shell) => findProgram(shell) !== undefined);
 
-/** Resolves with the words for each line, in alphabetical order. */
 async function complete(shell: Shell, ...lines: string[]): Promise<string[][]> {
   const { load, ask } = QUERIES[shell];
   const script = [load, ...lines.map((line) => `${ask(line)}\necho next`)].join('\n');

@@ -4,7 +4,7 @@
  */
 import { readFileSync } from 'node:fs';
 
-/** The command that the scripts run to get the completions. The help of lifepod does not list this command. */
+/** The help of lifepod does not list this command. */
 export const COMPLETE = '__complete';
 
 export const SHELLS = ['bash', 'zsh', 'fish'] as const;
@@ -13,7 +13,6 @@ export type Shell = (typeof SHELLS)[number];
 export const scriptFor = (shell: Shell): string =>
   readFileSync(new URL(`completion.${shell}`, import.meta.url), 'utf8');
 
-/** The text after the options in the help of `lifepod completion`. */
 export const COMPLETION_HELP = `
 To complete lifepod in this shell:
   bash:  source <(lifepod completion bash)

@@ -34,17 +34,15 @@ export type Suggestion =
       names: NameKind;
       /** The beginning of the word that is not part of the name, such as `pod/` or `--namespace=`. */
       before: string;
-      /** The beginning of the name. */
       typed: string;
-      /** The values of the options before the word, by long name, such as `--namespace`. */
+      /** By the long name of the option, such as `--namespace`. */
       options: ReadonlyMap<string, string>;
-      /** The arguments of the command before the word. */
       operands: readonly string[];
     };
 
 const NOTHING: Suggestion = { kind: 'words', words: [] };
 
-/** The completion of a value, by its placeholder in the definition, such as `file` in `<file>`. */
+/** What completes a value, by its placeholder, such as `file` in `<file>`. */
 const BY_PLACEHOLDER: Readonly<Record<string, 'files' | 'folders' | NameKind>> = {
   file: 'files',
   folder: 'folders',
@@ -54,7 +52,7 @@ const BY_PLACEHOLDER: Readonly<Record<string, 'files' | 'folders' | NameKind>> =
   image: 'images',
 };
 
-/** The completion of the value of an option whose placeholder is only `<name>`, by the option. */
+/** What completes the value of an option whose placeholder is `<name>`. */
 const BY_OPTION: Readonly<Record<string, NameKind>> = {
   '--namespace': 'namespaces',
   '--container': 'containers',
@@ -64,17 +62,16 @@ const BY_OPTION: Readonly<Record<string, NameKind>> = {
 /** The commands whose argument may also be a deleted Pod. */
 const LIFE_COMMANDS: readonly string[] = ['timeline', 'why'];
 
-/** The result of reading the words before the last one, as commander would read them. */
+/** The words before the last one, as commander would read them. */
 interface Read {
   command: Command;
   options: Map<string, string>;
   operands: string[];
-  /** The option whose value is the word to complete; undefined if the word is not such a value. */
   pending?: Option;
   isAfterDashes: boolean;
 }
 
-/** Returns what may complete the last word, which may be empty. `words` are the words after the name of the program. */
+/** The last word may be empty. `words` are the words after the name of the program. */
 export function suggest(program: Command, words: readonly string[]): Suggestion {
   const typed = words.at(-1) ?? '';
   const read = readWords(program, words.slice(0, -1));
@@ -148,7 +145,7 @@ const wordsOf = (typed: string, words: readonly Word[]): Suggestion => ({
   words: words.filter(({ text }) => text.startsWith(typed)),
 });
 
-/** Returns the name of a value in a definition such as `--port <number>`, without brackets and dots; empty if there is no value. */
+/** Returns the placeholder without brackets and dots; '' if the option has no value. */
 const placeholderOf = ({ flags }: Option): string => (/[<[](.*?)[>\]]$/.exec(flags)?.[1] ?? '').replace(/,?\.{3}$/, '');
 
 function suggestValue(option: Option, read: Read, before: string, typed: string): Suggestion {

@@ -9,7 +9,7 @@ import { runCommandOk } from '../../platform/processes.ts';
 
 export interface DemoKubectl {
   apply(file: string): Promise<void>;
-  /** Prints the last line of the log of a container. Does nothing if kubectl is not installed. */
+  /** Does nothing if kubectl is not installed. */
   logs(pod: string, container: string): Promise<void>;
   delete(pod: string, graceSeconds: number): Promise<void>;
 }
@@ -17,7 +17,6 @@ export interface DemoKubectl {
 const RESOURCES: Readonly<Record<string, string>> = { Pod: 'pods', Service: 'services' };
 const NAMESPACE = 'default';
 
-/** Returns functions that run the demo's commands and print them with `say`. `program`: the path of kubectl; undefined if not installed. */
 export function createDemoKubectl(
   kubeconfig: string,
   program: string | undefined,

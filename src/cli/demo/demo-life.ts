@@ -11,21 +11,19 @@ export interface Moment {
   pod: Pod;
   /** The STATUS column of kubectl get, such as Init:0/2 or Running, but Terminating for every deleted Pod. */
   status: string;
-  /** The READY column of kubectl get, such as 0/1. */
   ready: string;
   gone: boolean;
 }
 
 export interface Life {
   /**
-   * Resolves when `fits` returns true for the current or a later moment. Rejects when the watch of the Pod ends. After a minute, rejects
-   * with an error whose message contains `what`.
+   * Resolves when `fits` returns true for the current or a later moment. Rejects when the watch of the Pod ends, and, with an error that
+   * contains `what`, after a minute.
    */
   until(what: string, fits: (moment: Moment) => boolean): Promise<void>;
   close(): void;
 }
 
-/** Starts to print each change of the READY and STATUS columns of the Pod `name` in the namespace default. */
 export async function watchLife(
   kubeconfig: string,
   name: string,
@@ -86,7 +84,6 @@ export async function watchLife(
   };
 }
 
-/** Returns the result of podSummary(), but with the status Terminating for a deleted Pod, even if its containers have already ended. */
 function summaryOf(pod: Pod): { status: string; ready: number; total: number } {
   const summary = podSummary(pod);
   return pod.metadata.deletionTimestamp === undefined ? summary : { ...summary, status: 'Terminating' };

@@ -24,7 +24,7 @@ const EXAMPLE = fileURLToPath(new URL('../../../examples/01-init-containers', im
 const IMAGE = 'busybox:1.28';
 const REGISTRY = 'https://registry-1.docker.io/v2/';
 const REGISTRY_MILLIS = 2_000;
-/** The grace period for the Pod. It is short, so that an interrupted demo ends soon even if an init container ignores SIGTERM. */
+/** Short, so that an interrupted demo ends soon even if an init container ignores SIGTERM. */
 const GRACE_SECONDS = 2;
 
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
@@ -63,7 +63,7 @@ export async function demo(): Promise<void> {
     say(`removed ${dataDir}; the demo took ${((performance.now() - begin) / 1000).toFixed(1)} s`);
 }
 
-/** Runs `lifepod down` and removes the data folder. A failed first start has removed its engine record, and needs no `lifepod down`. */
+/** A failed first start has removed its engine record, and needs no `lifepod down`. */
 async function cleanUp(dataDir: string, report: (line: string) => void): Promise<void> {
   if (readEngineRecord(dataDir) !== undefined) {
     report('\n$ lifepod down');
@@ -80,9 +80,7 @@ async function startEngine(dataDir: string, signal: AbortSignal): Promise<void> 
   say(readyText(await startDetached(options, signal)));
 }
 
-/**
- * Builds the image from the machine's busybox-static and loads it, if the registry cannot be reached. Otherwise, the node pulls the image.
- */
+/** If the registry can be reached, the node pulls the image. */
 async function provideImage(dataDir: string, signal: AbortSignal): Promise<void> {
   const limited = AbortSignal.any([signal, AbortSignal.timeout(REGISTRY_MILLIS)]);
   const reached = await fetch(REGISTRY, { signal: limited }).then(
@@ -95,7 +93,7 @@ async function provideImage(dataDir: string, signal: AbortSignal): Promise<void>
   const archive = join(dataDir, 'busybox.tar');
   await makeBusyboxArchive(archive, { reference: `docker.io/library/${IMAGE}` });
   signal.throwIfAborted();
-  // An interrupt does not end the load, which is short. The demo then prints nothing about the load.
+  // An interrupt does not end the load. The demo then prints nothing about the load.
   const print = (line: string): void => (signal.aborted ? undefined : say(line));
   await loadImages(dataDir, [archive], () => undefined, print);
 }

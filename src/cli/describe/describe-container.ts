@@ -13,7 +13,7 @@ import type {
 import { parseTime } from '../../machinery/time.ts';
 import { resourceFieldValue } from '../../node/container/downward.ts';
 
-/** Returns the lines about the container, with tabs between columns. Inserts the lines of `more` after those about ports and seccomp. */
+/** Returns the lines about the container, with tabs between columns. The lines of `more` follow those about ports and seccomp. */
 export function containerLines(
   container: Container,
   status: ContainerStatus | undefined,
@@ -163,8 +163,8 @@ function variableLines({ name, value = '', valueFrom }: EnvVar, container: Conta
 }
 
 /**
- * Returns the value of the resource field. Like kubectl, which does not read the allocatable resources of the node, returns
- * `node allocatable` for a CPU or memory limit that the container does not have.
+ * Like kubectl, which does not read the allocatable resources of the node, returns `node allocatable` for a CPU or memory limit that the
+ * container does not have.
  */
 function resourceText(selector: ResourceFieldSelector, container: Container, pod: Pod): string {
   const none = { nodeName: '', hostIps: [], podIps: [], allocatable: {} };

@@ -1,7 +1,6 @@
 /**
- * Describes the defer containers of a Pod in the style of kubectl describe. Each defer container is described like an init container, with
- * the conditions under which it runs. Then come the Pod's effective requests and limits, its settings for the grace period, and its
- * termination. Pure, except for the time zone.
+ * Describes the defer containers of a Pod in the style of kubectl describe: each like an init container, with the conditions under which it
+ * runs. Pure, except for the time zone.
  * Source: kubectl describe of v1.32 (layout and wording).
  */
 import {
@@ -15,7 +14,6 @@ import { imageOf } from '../pod-containers.ts';
 import { containerLines, timeText } from './describe-container.ts';
 import { tabColumns } from './tab-columns.ts';
 
-/** Returns the lines of the section about defer containers; none if the Pod has no defer containers. */
 export function deferSection(pod: Pod): string[] {
   const { deferContainers = [] } = pod.spec ?? {};
   if (deferContainers.length === 0) return [];
@@ -32,7 +30,7 @@ export function deferSection(pod: Pod): string[] {
   ];
 }
 
-/** Inserts the section after the app containers in `text`, the output of kubectl describe. Returns `text` if there is nothing to insert. */
+/** Inserts the section after the app containers in the output of kubectl describe. */
 export function insertDeferSection(text: string, section: readonly string[]): string {
   const lines = text.split('\n');
   const containers = lines.indexOf('Containers:');
@@ -82,8 +80,8 @@ function graceLines({ spec }: Pod): string[] {
 }
 
 /**
- * Describes the time reserved for PostExit entries; empty if there is none. The default time depends on the reason for the termination and
- * on the timeouts of the entries, so only its upper limit is shown: half of the grace period.
+ * The default time depends on the reason for the termination and on the timeouts of the entries, so only its upper limit is shown: half of
+ * the grace period.
  */
 function reserveLines(spec: Pod['spec']): string[] {
   const reserved = spec?.postExitGracePeriodSeconds;
@@ -96,7 +94,7 @@ function terminationLines({ status }: Pod): string[] {
   const { termination } = status ?? {};
   if (termination === undefined) return [];
   const { reason, startedAt, preExitDeadline, deadline, extendedSeconds, outageSeconds, turn, skip = [] } = termination;
-  // The field `turn` still names the last entry after it has ended. There is no turn to show then.
+  // The field `turn` still names the last entry after it has ended.
   const isOver = status?.deferContainerStatuses?.some(
     ({ name, state }) => name === turn?.entry && state?.terminated !== undefined,
   );

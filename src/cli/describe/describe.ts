@@ -15,8 +15,8 @@ import { deferSection, insertDeferSection } from './describe-defer.ts';
 const POD_TYPES = ['pod', 'pods', 'po'];
 
 /**
- * Prints the description of a Pod. Either `type` is pod and `name` is the Pod's name, or `type` is pod/NAME and `name` is undefined.
- * Rejects with a UserError if the arguments are invalid, or if the Pod does not exist.
+ * Either `type` is pod and `name` is the Pod's name, or `type` is pod/NAME and `name` is undefined. Rejects with a UserError if the
+ * arguments are invalid, or if the Pod does not exist.
  */
 export async function describe(type: string, name: string | undefined, options: TargetOptions): Promise<void> {
   const [kind = '', pod = name] = type.split('/');
@@ -39,7 +39,7 @@ export async function describe(type: string, name: string | undefined, options: 
   const { client, namespace, kubectl } = target;
   const args = ['describe', 'pod', pod, '--namespace', namespace, ...kubectl.args];
   const described = await runCommand(program, args, { env: kubectl.env });
-  // For a missing Pod, presentPod() rejects with a better error than that of kubectl: it mentions a deleted or misplaced Pod.
+  // For a missing Pod, presentPod() rejects with an error that mentions a deleted or misplaced Pod.
   if (described.code !== 0) await presentPod(target, pod);
   process.stderr.write(described.stderr);
   if (described.code !== 0) {

@@ -17,7 +17,7 @@ export function tabColumns(lines: readonly string[]): string[] {
   );
 }
 
-/** Sets in `widths` the widths of `column` and the columns after it, in the lines from `begin` (inclusive) to `end` (exclusive). */
+/** The lines are those from `begin` (inclusive) to `end` (exclusive). */
 function layOut(
   cells: readonly string[][],
   widths: readonly number[][],

@@ -1,7 +1,6 @@
 /**
- * `lifepod up --detach`: starts an engine in the background. If an engine runs with the same options, starts none, so that the command may
- * be repeated. An engine that a session has started and that no session uses is kept: no session stops it any more. If the user may use
- * the engine, the command prints the shell command that sets KUBECONFIG.
+ * `lifepod up --detach`: starts an engine in the background. May be repeated: if an engine runs with the same options, starts none. Keeps
+ * an engine that a session has started and that no session uses: no session stops it any more.
  */
 import { existsSync } from 'node:fs';
 import { clientFromKubeconfig, readKubeconfig } from '../../client/kubeconfig.ts';
@@ -23,8 +22,8 @@ import { printReady } from '../up.ts';
 const PATIENCE_MILLIS = 60_000;
 
 /**
- * Starts an engine in the background or uses the running one, and prints the command that sets KUBECONFIG. Rejects with a UserError if the
- * engine does not start, or if an engine runs with other options, in another version, or for a session.
+ * Prints the command that sets KUBECONFIG. Rejects with a UserError if the engine does not start, or if an engine runs with other options,
+ * in another version, or for a session.
  */
 export async function upDetached(options: UpOptions): Promise<void> {
   let pid: number | undefined;
@@ -64,9 +63,6 @@ async function useRunning(options: UpOptions, pid: number): Promise<void> {
   if (refusal !== undefined) throw refusal;
 }
 
-/**
- * Returns the result of answerOfRunning(), or undefined if the engine has ended. If the result has no refusal, calls keepSessionEngine().
- */
 function answerOfSessionEngine(options: UpOptions, pid: number, hasSessions: boolean): RunningAnswer | undefined {
   const { dataDir } = options;
   if (dataDirOwner(dataDir) !== pid) return undefined;
@@ -75,7 +71,6 @@ function answerOfSessionEngine(options: UpOptions, pid: number, hasSessions: boo
   return answer;
 }
 
-/** Resolves when the node of the running engine is ready. Rejects with a UserError if the node is not ready within 60 s. */
 async function nodeReady(dataDir: string): Promise<void> {
   const late = AbortSignal.timeout(PATIENCE_MILLIS);
   const say = (line: string): void => void process.stderr.write(`lifepod is ${line}\n`);
@@ -89,15 +84,15 @@ async function nodeReady(dataDir: string): Promise<void> {
 }
 
 export interface RunningAnswer {
-  /** Why the command fails although an engine runs; undefined if the running engine has the options and version that the user asked for. */
+  /** Why the command fails although an engine runs; undefined if the engine has the wanted options and version. */
   refusal: UserError | undefined;
   /** Whether the command prints how to use the engine, even if there is a refusal. */
   isUsable: boolean;
 }
 
 /**
- * Decides what `up --detach` answers if an engine with the PID `pid` runs already. `args`: the command line of the engine. `hasSessions`:
- * whether sessions use the engine, which then stops with the last session.
+ * Decides what the command answers if an engine runs already. `args`: the command line of the engine. `hasSessions`: whether sessions use
+ * the engine, which then stops with the last session.
  */
 export function answerOfRunning(
   options: UpOptions,

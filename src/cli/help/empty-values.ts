@@ -22,7 +22,7 @@ export const MAY_BE_EMPTY: ReadonlySet<string> = new Set([
 /** The argument that is passed on to a program, which may accept empty words. */
 const PASSED_ON = 'command';
 
-/** Makes the commands of the program refuse empty values. Must be called after all commands have been added. */
+/** Must be called after all commands have been added. */
 export function refuseEmptyValues(program: Command): void {
   for (const command of allCommands(program)) {
     for (const option of command.options) if (mustHaveValue(option)) refuseEmptyOption(option);
@@ -32,11 +32,10 @@ export function refuseEmptyValues(program: Command): void {
   }
 }
 
-/** Returns whether the option has a value that must not be empty. */
 const mustHaveValue = ({ long, required, optional }: Option): boolean =>
   (required || optional) && !MAY_BE_EMPTY.has(long ?? '');
 
-/** A parser of an option or argument. The type that commander declares is generic, so that no value of an unknown type can be passed. */
+/** commander's type is generic, so that no value of an unknown type can be passed. */
 type Parse = (value: string, previous: unknown) => unknown;
 
 function refuseEmptyOption(option: Option): void {

@@ -27,7 +27,6 @@ export function helpFor(program: Command, words: readonly string[]): Command | u
   return found;
 }
 
-/** Returns the message about a word that is not a command of `found`. If it names another command, points to the help of both commands. */
 function unknown(program: Command, found: Command, word: string): string {
   const other = found === program ? undefined : (childOf(found.parent ?? program, word) ?? childOf(program, word));
   return other === undefined

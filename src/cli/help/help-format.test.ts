@@ -44,7 +44,7 @@ test('the description of a long term begins on the next line, at the column of t
   );
 });
 
-/** Returns the options in the README by table: the first cells of the rows, by the first cell of the table's heading. */
+/** Returns the first cells of the rows of each table, by the first cell of the table's heading. */
 function readmeOptions(): Record<string, string[]> {
   const readme = readFileSync(new URL('../../../README.md', import.meta.url), 'utf8');
   const [, section = ''] = /^## Options of `lifepod up`$([\s\S]*?)^## /m.exec(readme) ?? [];

@@ -4,7 +4,7 @@
  */
 import { type Command, Help, type HelpConfiguration } from 'commander';
 
-/** The most columns of a line of help. A narrower terminal gets shorter lines. */
+/** A narrower terminal gets shorter lines. */
 export const MOST_COLUMNS = 100;
 /** Descriptions of arguments, options and commands begin at most this far to the right. */
 const MOST_TERM_COLUMNS = 30;
@@ -12,14 +12,13 @@ const INDENT = '  ';
 /** A description gets at least this many columns, even if its lines are then longer than a very narrow terminal is wide. */
 const LEAST_TEXT_COLUMNS = 20;
 
-/** Returns the commands of the program, itself included, parents first. */
+/** Returns the commands of the program, itself included. Parents precede their subcommands. */
 export const allCommands = (program: Command): Command[] => [program, ...program.commands.flatMap(allCommands)];
 
-/** Returns the names with which a user types the command, such as `lifepod image load`. */
 export const fullName = (command: Command): string =>
   command.parent === null ? command.name() : `${fullName(command.parent)} ${command.name()}`;
 
-/** Sets the layout above for the help of all commands of the program. Must be called after all commands have been added. */
+/** Must be called after all commands have been added. */
 export function layOutHelp(program: Command): void {
   for (const command of allCommands(program)) {
     command.configureHelp(LAYOUT).configureOutput({
@@ -48,7 +47,6 @@ const LAYOUT: HelpConfiguration & Partial<Pick<Help, 'boxWrap' | 'formatItem' | 
   },
 };
 
-/** Wraps the text at spaces, and long words such as lists of thresholds after commas. */
 function wrap(text: string, columns: number): string {
   const width = Math.max(columns, LEAST_TEXT_COLUMNS);
   return text

@@ -2,9 +2,7 @@
 import type { Command } from 'commander';
 import { allCommands, fullName } from './help-format.ts';
 
-/**
- * Makes the commands of the program print their errors as usageError() composes them. Must be called after all commands have been added.
- */
+/** Must be called after all commands have been added. */
 export function explainUsageErrors(program: Command): void {
   for (const command of allCommands(program)) {
     command.configureOutput({
@@ -14,8 +12,8 @@ export function explainUsageErrors(program: Command): void {
 }
 
 /**
- * Returns one sentence about a wrong call of a command. `text` is the message of commander, `name` is the command as the user types it,
- * and `children` are the commands of the group if the command is a group.
+ * Returns one sentence about a wrong call of a command. `text` is the message of commander, `name` the command as the user types it, and
+ * `children` the commands of a group.
  */
 export function usageError(text: string, name: string, children: readonly Command[] = []): string {
   const message = text.trim().replace(/^error: /, '');
@@ -23,7 +21,6 @@ export function usageError(text: string, name: string, children: readonly Comman
   return `${shown}${runHint(message, name)}${placeHint(message, name, children)}; see '${name} --help'`;
 }
 
-/** Returns the sentence about an unknown command, with the full names of the commands that it resembles; undefined for other errors. */
 function misspelled(message: string, name: string, children: readonly Command[]): string | undefined {
   const [, problem, list] = /^(unknown command '.*')\s*\n\(Did you mean (?:one of )?(.*)\?\)$/s.exec(message) ?? [];
   if (list === undefined) return undefined;
@@ -34,7 +31,7 @@ function misspelled(message: string, name: string, children: readonly Command[])
   return `${problem} (did you mean ${commands.join(' or ')}?)`;
 }
 
-/** Returns what to do about an option that belongs after the name of a command of the group; empty for other errors. */
+/** The option may belong after the name of a command of the group. */
 function placeHint(message: string, name: string, children: readonly Command[]): string {
   const [, option = ''] = /^unknown option '([^'=]*)/.exec(message) ?? [];
   const owner = children.find(({ options }) => options.some(({ short, long }) => option === short || option === long));
@@ -44,7 +41,6 @@ function placeHint(message: string, name: string, children: readonly Command[]):
 /** Options with which docker run and kubectl run connect standard input or a terminal. */
 const INTERACTIVE = /^(?:-[it]+|--interactive|--tty|--stdin)$/;
 
-/** Returns what to do about an unknown option of `run`; empty for other errors and other commands. */
 function runHint(message: string, name: string): string {
   const [, option] = /^unknown option '([^'=]*).*'$/.exec(message) ?? [];
   if (option === undefined || !name.endsWith(' run')) return '';
@@ -71,7 +67,7 @@ function shortened(message: string): string {
 
 const longOf = (flags: string): string => /--[\w-]+/.exec(flags)?.[0] ?? flags;
 
-/** Returns the rule `Allowed choices are a, b, c` of an option as the instruction `give a, b or c`, and any other rule unchanged. */
+/** `Allowed choices are a, b, c` becomes `give a, b or c`. */
 function choicesAs(rule = ''): string {
   const [, list] = /^Allowed choices are (.*)$/.exec(rule) ?? [];
   return list === undefined ? rule : `give ${list.replace(/, ([^,]*)$/, ' or $1')}`;

@@ -20,7 +20,6 @@ function rowNames(image: ImageInfo): string[] {
   return image.tags.length > 0 ? [...image.tags, ...digests] : namesOf(image);
 }
 
-/** Returns the lines of the table, header first. */
 export function imageTable(images: readonly ImageInfo[], pods: readonly Pod[]): string[] {
   const rows = images.flatMap((image) => {
     const names = rowNames(image);
@@ -33,10 +32,7 @@ export function imageTable(images: readonly ImageInfo[], pods: readonly Pod[]): 
   return tabColumns(['IMAGE\tID\tSIZE\tPODS', ...rows.sort()]);
 }
 
-/**
- * Returns the Pods that use the image by `name`, the name of a row. A reference by digest counts in all rows of its repository, and a
- * reference by ID in all rows of the image.
- */
+/** A reference by digest counts in all rows of its repository, and a reference by ID in all rows of the image. */
 function namersOf(image: ImageInfo, pods: readonly Pod[], name: string): Pod[] {
   const names = rowNames(image);
   const isIn = (reference: string): boolean => {
@@ -47,11 +43,10 @@ function namersOf(image: ImageInfo, pods: readonly Pod[], name: string): Pod[] {
   return usersOf(image, pods, isIn);
 }
 
-/** Returns the Pods that refer to the image with a reference for which `counts` returns true. */
 const usersOf = (image: ImageInfo, pods: readonly Pod[], counts = (_reference: string): boolean => true): Pod[] =>
   pods.filter((pod) => imagesOf(pod).some((reference) => isMeant(image, reference) && counts(reference)));
 
-/** Returns the JSON text `{"images": […]}`, sorted by name. Each image lists the Pods that use it; all Pods use the sandbox image. */
+/** Returns `{"images": […]}`, sorted by name. All Pods use the sandbox image. */
 export function imagesAsJson(images: readonly ImageInfo[], pods: readonly Pod[]): string {
   const sorted = [...images].sort((a, b) => ((namesOf(a)[0] ?? '') < (namesOf(b)[0] ?? '') ? -1 : 1));
   const entries = sorted.map((image) => {

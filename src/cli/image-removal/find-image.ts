@@ -1,4 +1,3 @@
-/** Finds images by the names and IDs that users type. */
 import { isMeant } from '../../node/images/images-in-use.ts';
 import { UserError } from '../../platform/files.ts';
 import { shellQuoted } from '../../platform/programs/typed-program.ts';
@@ -7,10 +6,8 @@ import type { Hints } from '../hints.ts';
 
 const SHORT_ID_LENGTH = 12;
 
-/** Returns the first digits of the image's ID. */
 export const shortId = ({ id }: ImageInfo): string => id.replace(/^sha256:/, '').slice(0, SHORT_ID_LENGTH);
 
-/** Returns the image's tags; without tags, its digests; if it has none, its ID. */
 export const namesOf = ({ id, tags, digests }: ImageInfo): string[] =>
   tags.length > 0 ? tags : digests.length > 0 ? digests : [id];
 

@@ -12,7 +12,6 @@ import type { ImageInfo } from '../../runtime/runtime.ts';
 import type { Hints } from '../hints.ts';
 import { findImage, namesOf } from './find-image.ts';
 
-/** The names of an image that a command removes, and those that remain. */
 export interface Removal {
   image: ImageInfo;
   /** The tags and digests to remove, or the ID of an image that has none. */
@@ -21,16 +20,14 @@ export interface Removal {
   kept: string[];
 }
 
-/** The references to images that are in use. */
 export interface ImageUse {
-  /** Unfinished Pods. */
   pods: readonly Pod[];
   /** The images of containers of other programs. */
   foreign: readonly string[];
   sandboxImages: readonly string[];
 }
 
-/** Returns the removals for the references, one for each image. Throws a UserError if a reference does not match exactly one image. */
+/** Returns one removal for each image. Throws a UserError if a reference does not match exactly one image. */
 export function planRemovals(images: readonly ImageInfo[], references: readonly string[], hints: Hints): Removal[] {
   const chosen = new Map<ImageInfo, string[]>();
   for (const reference of references) {
@@ -61,7 +58,6 @@ function withoutTags(image: ImageInfo, tags: readonly string[]): Removal {
 export function refuseUsed({ image, names, kept }: Removal, { pods, foreign, sandboxImages }: ImageUse): void {
   const isRemoved = (reference: string): boolean =>
     kept.length === 0 ? isMeant(image, reference) : names.includes(storedName(reference));
-  /** Returns the removed name to which one of the references refers, else the first removed name. */
   const meant = (used: readonly string[]): string =>
     names.find((each) => used.some((reference) => storedName(reference) === each)) ?? names[0] ?? '';
   if (sandboxImages.some(isRemoved))
@@ -78,6 +74,5 @@ export function refuseUsed({ image, names, kept }: Removal, { pods, foreign, san
   );
 }
 
-/** Returns the lines about a removal that has been carried out. */
 export const removalLines = ({ names, kept }: Removal): string[] =>
   names.map((name) => (kept.length === 0 ? `removed ${name}` : `removed ${name}; the image keeps ${kept.join(', ')}`));

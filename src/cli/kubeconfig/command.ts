@@ -1,9 +1,7 @@
-/** The command `lifepod kubeconfig` with its options. */
 import type { Command } from 'commander';
 import { dataDirOption } from '../../engine/settings.ts';
 import type { KubeconfigOptions } from './kubeconfig.ts';
 
-/** Adds the command to `program`. */
 export function addKubeconfigCommand(program: Command): void {
   program
     .command('kubeconfig')

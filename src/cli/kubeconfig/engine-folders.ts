@@ -1,9 +1,4 @@
-/**
- * Finds the data folders of the engines whose kubeconfigs a user has. Commands in messages can thus name the engine that the user means,
- * instead of starting a second engine in the default data folder.
- *
- * Boundary: the functions read KUBECONFIG, the files beside copies of kubeconfigs, which name data folders, and data folders.
- */
+/** Finds the data folders of the engines whose kubeconfigs a user has, so that messages can name the engine that the user means. */
 import { existsSync } from 'node:fs';
 import { delimiter, dirname, resolve } from 'node:path';
 import { dataDirOfCopy, dataDirsOf, invokingUser } from '../../engine/certificates/user-kubeconfigs.ts';
@@ -12,8 +7,8 @@ import { realFolder } from '../../platform/files.ts';
 import { shellQuoted } from '../../platform/programs/typed-program.ts';
 
 /**
- * Returns the data folder of the engine that has written the kubeconfig `paths[0]`; undefined if the folder is not known, or if there is
- * not exactly one path.
+ * Returns the data folder of the engine that has written the kubeconfig `paths[0]`; undefined if it is not known, or if there is not
+ * exactly one path.
  */
 export function dataFolderOf(paths: readonly string[], ofCopy = dataDirOfCopy): string | undefined {
   const [path, ...others] = paths;
@@ -31,8 +26,8 @@ export function foldersOfUser(env: NodeJS.ProcessEnv, ofCopies = dataDirsOf): st
 }
 
 /**
- * Returns a phrase with the --data-dir options of the engines that the user can use, for a command that finds no engine in the default data
- * folder; undefined if there are no such engines, or if `dataDir` is another folder.
+ * Returns a phrase with the --data-dir options of the user's engines, for a command that finds no engine in the default data folder;
+ * undefined if there are none, or if `dataDir` is another folder.
  */
 export function otherFolders(dataDir: string, env: NodeJS.ProcessEnv, folders = foldersOfUser): string | undefined {
   if (dataDir !== DEFAULT_DATA_DIR && dataDir !== realFolder(DEFAULT_DATA_DIR)) return undefined;
@@ -42,7 +37,7 @@ export function otherFolders(dataDir: string, env: NodeJS.ProcessEnv, folders = 
   return `add ${options.join(' or ')} to use the engine whose kubeconfig you have`;
 }
 
-/** Returns the phrase of otherFolders() after a semicolon, as the end of a sentence; empty if otherFolders() returns undefined. */
+/** Returns the phrase of otherFolders() after a semicolon; empty if there is none. */
 export function orOtherFolder(dataDir: string, env: NodeJS.ProcessEnv = process.env, folders = foldersOfUser): string {
   const other = otherFolders(dataDir, env, folders);
   return other === undefined ? '' : `; ${other}`;

@@ -99,8 +99,8 @@ async function kubeconfigOf(options: KubeconfigOptions & { user: string }): Prom
 }
 
 /**
- * Resolves with a new key for the user and a certificate for this key, signed by the authority of the data folder. Rejects with a UserError
- * if the key of the authority is missing.
+ * Resolves with a new key and its certificate, signed by the authority of the data folder. Rejects with a UserError if the authority's key
+ * is missing.
  */
 async function certified(dataDir: string, caPem: string, user: NewUser): Promise<CertificateAndKey> {
   const path = join(dataDir, 'pki', 'ca.key');

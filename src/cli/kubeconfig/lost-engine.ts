@@ -1,7 +1,4 @@
-/**
- * Composes the messages for a kubeconfig of lifepod whose engine has stopped or is starting, or that belongs to another user.
- * Boundary: not-running.ts reads the state of the engine and of its service.
- */
+/** Composes the messages for a kubeconfig of lifepod whose engine has stopped or is starting, or that belongs to another user. */
 
 import { dirname, resolve } from 'node:path';
 import { userKubeconfigPath } from '../../engine/certificates/user-kubeconfigs.ts';
@@ -17,8 +14,8 @@ import { dataFolderOf } from './engine-folders.ts';
 const COPY = /^\/run\/lifepod\/[0-9a-f]{8}\/(\d+)\.kubeconfig$/;
 
 /**
- * Returns the error to show for `error`, which has occurred when a kubeconfig was read: a UserError that says what to type if the
- * kubeconfig is one of lifepod that is missing or belongs to another user, else `error` itself.
+ * Returns the error to show for `error`, which has occurred when a kubeconfig was read. If the kubeconfig is one of lifepod that is missing
+ * or belongs to another user, returns a UserError that says what to type.
  */
 export function explainUnread(
   error: unknown,
@@ -36,7 +33,7 @@ export function explainUnread(
   const isCopy = COPY.test(path);
   const folder = folderOf(path, known);
   const { engine } = hintsFor({ dataDir: folder }, env, undefined, true);
-  // A deleted folder does not show any more that it was a data folder, so the file is recognized by its name.
+  // A deleted folder no longer shows that it was a data folder, so the file is recognized by its name.
   const around = dirname(resolve(path));
   const lost = code === 'ENOENT' && resolve(path) === kubeconfigPath(around) ? lostIn(around) : undefined;
   if (lost !== undefined) return new UserError(lost, { cause: error.cause });
@@ -67,8 +64,8 @@ export function explainUnread(
 }
 
 /**
- * Returns the message for a server that refuses connections. Returns undefined if there are several kubeconfigs, or if the server is on
- * another machine and the kubeconfig is not known to be one of lifepod.
+ * Returns the message for a server that refuses connections; undefined if there are several kubeconfigs, or if the server is on another
+ * machine and the kubeconfig is not known to be one of lifepod.
  */
 export function engineSilent(
   server: string,
@@ -94,8 +91,8 @@ export function engineSilent(
 }
 
 /**
- * Returns the message for a server with a certificate of another authority than the one in the kubeconfig. Returns undefined if there are
- * several kubeconfigs, or if the server is on another machine.
+ * Returns the message for a server with a certificate of another authority than the one in the kubeconfig; undefined if there are several
+ * kubeconfigs, or if the server is on another machine.
  */
 export function otherServer(
   server: string,
@@ -117,7 +114,6 @@ export function otherServer(
   );
 }
 
-/** Returns the state of the service for `folder`, a result of folderOf(); undefined if there is no service or the folder is not known. */
 const stateOf = (folder: string | undefined): ServiceState | undefined =>
   folder === UNKNOWN_FOLDER ? undefined : serviceState(folder ?? DEFAULT_DATA_DIR);
 

@@ -7,7 +7,6 @@ export interface NewUserOptions {
   user: string;
   group?: readonly string[];
   expires?: string;
-  /** The namespace for commands that name none. */
   namespace?: string;
   force?: boolean;
 }
@@ -67,7 +66,7 @@ function requireName(option: string, name: string): void {
   if (name.trim() === '') throw new UserError(`${option} has no value: give a name, such as ${option} ${example}`);
   if (/\p{Cc}/u.test(name))
     throw new UserError(`${option} ${JSON.stringify(name)} contains control characters: give a name without them`);
-  // Only the user's name must not contain spaces: the names of groups, for example in a directory service, often do.
+  // Names of groups, for example in a directory service, often contain spaces.
   if (option === '--user' && /\s/u.test(name))
     throw new UserError(
       `${option} ${JSON.stringify(name)} contains spaces: give a name without them, such as ${option} ${name.trim().replaceAll(/\s+/gu, '-')}`,
@@ -84,7 +83,7 @@ function requireNamespace(name: string): void {
   throw new UserError(`--namespace ${JSON.stringify(name)} cannot be the name of a namespace: ${error}`);
 }
 
-/** Throws a UserError if a name begins with `system:`, like the names of Kubernetes' own users and groups. */
+/** The names of Kubernetes' own users and groups begin with `system:`. */
 function requireFree(user: string, groups: readonly string[]): void {
   const reserved = [user, ...groups].find((name) => name.startsWith(RESERVED));
   if (reserved === undefined) return;

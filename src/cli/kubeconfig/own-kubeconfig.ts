@@ -27,14 +27,14 @@ export interface UsableKubeconfig {
 
 const isRoot = (): boolean => process.geteuid?.() === 0;
 
-/** Returns the path of this user's copy of the engine's kubeconfig; undefined for root, and if there is no copy. */
+/** Returns the path of this user's copy; undefined for root, and if there is no copy. */
 export function ownKubeconfig(dataDir: string): string | undefined {
   const uid = process.geteuid?.() ?? 0;
   const path = userKubeconfigPath(dataDir, uid);
   return uid !== 0 && existsSync(path) ? path : undefined;
 }
 
-/** Returns whether this user may not read the data folder. Returns false if the folder does not exist. */
+/** Returns false if the folder does not exist. */
 export function isOnlyForRoot(dataDir: string): boolean {
   if (isRoot()) return false;
   try {
@@ -87,8 +87,8 @@ export function unknownInvoker(env: NodeJS.ProcessEnv): string | undefined {
 }
 
 /**
- * Throws a UserError if no engine runs in the data folder. Throws a NeedsRootError if an engine may run there, but this user may not read
- * the folder.
+ * Throws a UserError if no engine runs in the data folder, and a NeedsRootError if an engine may run there, but this user may not read the
+ * folder.
  */
 export function requireRunning(dataDir: string): void {
   const isHidden = isOnlyForRoot(dataDir);
@@ -97,7 +97,6 @@ export function requireRunning(dataDir: string): void {
   if (isHidden) throw new NeedsRootError();
 }
 
-/** Returns the sentence about a copy that has been removed with its engine; undefined if there was none, or if the file still exists. */
 export const removedCopy = (copy: string | undefined): string | undefined =>
   copy === undefined || existsSync(copy)
     ? undefined
@@ -114,7 +113,7 @@ export function grantKubeconfig(dataDir: string): UsableKubeconfig {
   }
 }
 
-/** Returns the sentences about who can use the kubeconfig; none for root. `isShown`: whether the user sees the shell command below them. */
+/** Returns sentences about who can use the kubeconfig; none for root. `isShown`: whether the user sees the shell command below them. */
 export function kubeconfigNotes({ path, user, without, unknown }: UsableKubeconfig, isShown: boolean): string[] {
   if (unknown !== undefined)
     return [
@@ -133,7 +132,6 @@ export function kubeconfigNotes({ path, user, without, unknown }: UsableKubeconf
   ];
 }
 
-/** Calls `say` with lines about who can use the kubeconfig, and prints to standard output a shell command that sets KUBECONFIG. */
 export function printKubeconfig(
   kubeconfig: UsableKubeconfig,
   say = (line: string): void => void process.stderr.write(`${line}\n`),

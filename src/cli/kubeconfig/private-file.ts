@@ -17,8 +17,8 @@ const NUMERIC = /^(\d{1,10})(?::(\d{1,10}))?$/;
 const MAX_ID = 0xff_ff_ff_fe;
 
 /**
- * Returns the user for a login name, a UID or UID:GID. The users of containers and directory services may have no entry on this machine:
- * such a UID has the group of the same number, unless a GID is given. Throws a UserError if there is no such user.
+ * Returns the user for a login name, a UID or UID:GID. A UID of a container or a directory service may have no entry on this machine; its
+ * group then has the same number by default. Throws a UserError if there is no such user.
  */
 export function ownerNamed(text: string, find = findUser): Owner {
   const [, uid = '', gid] = NUMERIC.exec(text) ?? [];
@@ -46,7 +46,7 @@ export function writePrivateFile(path: string, content: string, owner?: Owner): 
   } else asUser(owner, () => createFile(path, content, ` as ${owner.name}`));
 }
 
-/** Calls `run` with the rights of the user. They apply to the whole process, so `run` must not return a promise. */
+/** The rights apply to the whole process, so `run` must not return a promise. */
 function asUser({ uid, gid }: Owner, run: () => void): void {
   const before = { uid: process.geteuid?.() ?? 0, gid: process.getegid?.() ?? 0, groups: process.getgroups?.() ?? [] };
   // initgroups(3) would need the user's name, which users of a container may not have.

@@ -13,8 +13,8 @@ import { foldersOfUser } from './engine-folders.ts';
 import { ownKubeconfig } from './own-kubeconfig.ts';
 
 /**
- * Returns whether an engine has locked the data folder. If this user may not read the folder, returns whether the engine's process exists
- * instead. Returns false if dataDirOwner() throws a UserError, for example because `lifepod down` has locked the folder.
+ * Returns whether an engine runs in the data folder. If this user may not read the folder, looks for the engine's process instead of its
+ * lock. Returns false if dataDirOwner() throws a UserError, for example because `lifepod down` has locked the folder.
  */
 export function engineRunsIn(dataDir: string): boolean {
   try {
@@ -27,9 +27,8 @@ export function engineRunsIn(dataDir: string): boolean {
 }
 
 /**
- * Returns the sentence that names the engine of a command, and the options that select other running engines: the engine of the default
- * data folder, and the engines whose kubeconfig the user has. Returns undefined if none of these runs. `dataDir` is the folder of the
- * engine that the command uses; undefined if the folder is not known.
+ * Returns the sentence that names the engine of a command, and the options that select the user's other running engines; undefined if none
+ * of those runs. `dataDir`: the folder of the command's engine; undefined if not known.
  */
 export function otherEngines(
   dataDir: string | undefined,
@@ -49,7 +48,7 @@ export function otherEngines(
   return `using ${engineName(dataDir, server) ?? 'another engine'}; add ${options} to use the engine there`;
 }
 
-/** Returns the server in the kubeconfig of the engine; undefined if this user cannot read the file, or if the user has changed its form. */
+/** Returns undefined if this user cannot read the file, or has changed its form. */
 export function serverOf(dataDir: string): string | undefined {
   try {
     const text = readFileSync(ownKubeconfig(dataDir) ?? kubeconfigPath(dataDir), 'utf8');
@@ -60,15 +59,14 @@ export function serverOf(dataDir: string): string | undefined {
   }
 }
 
-/** Prints the sentence of noteOnFolder(), if any, to standard error. */
 export function sayWhichEngine(dataDir: string, env: NodeJS.ProcessEnv = process.env): void {
   const note = noteOnFolder(dataDir, env);
   if (note !== undefined) process.stderr.write(`lifepod: ${note}\n`);
 }
 
 /**
- * Returns the sentence of otherEngines() for a command that uses the default data folder. Returns undefined for another folder, which the
- * user has chosen, and if no engine has ever run in the default one, which the command then reports itself.
+ * Returns the sentence of otherEngines() for a command that uses the default data folder; undefined for a folder that the user has chosen,
+ * and if no engine has ever run in the default one.
  */
 export function noteOnFolder(
   dataDir: string,

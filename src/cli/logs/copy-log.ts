@@ -4,10 +4,7 @@ import { UserError } from '../../platform/files.ts';
 import { terminalLine } from '../progress/terminal-line.ts';
 import type { LineSplitter } from './merged-lines.ts';
 
-/**
- * Writes the body to standard output, through `lines` if given. Resolves at the end of the body or at an abort of `signal`. Rejects with a
- * UserError if the connection is lost.
- */
+/** Resolves at the end of the body or at an abort of `signal`. Rejects with a UserError if the connection is lost. */
 export async function copyLog(body: Readable, lines: LineSplitter | undefined, signal: AbortSignal): Promise<void> {
   try {
     for await (const chunk of body as AsyncIterable<Buffer>)
@@ -19,12 +16,11 @@ export async function copyLog(body: Readable, lines: LineSplitter | undefined, s
   if (lines !== undefined) await write(lines.end());
 }
 
-/** Writes to standard output. Resolves when the chunk has been written or the write has failed. */
 const write = (chunk: Buffer): Promise<void> =>
   new Promise((resolve) => {
     if (chunk.length === 0) resolve();
     else terminalLine.printAbove(process.stdout, chunk, resolve);
   });
 
-/** Returns whether to color text on standard output: if it is a terminal and NO_COLOR is empty or not set. Source: no-color.org. */
+/** Follows the convention of no-color.org. */
 export const hasColors = (): boolean => process.stdout.isTTY === true && !process.env['NO_COLOR'];

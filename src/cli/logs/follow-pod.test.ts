@@ -37,10 +37,7 @@ const podWith = (app: ContainerStatus[], bye: ContainerStatus[] = [], phase = 'R
 });
 const turn = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
 
-/**
- * Follows the Pod, and resolves when the first logs are open. `printed` contains the runs in the order in which their logs were opened.
- * A `!` marks runs that began before the call.
- */
+/** `printed` contains the runs in the order in which their logs were opened. A `!` marks runs that began before the call. */
 async function follow(pod: Pod, only?: string) {
   const backend = await registryBackend();
   const stored = await backend.set(PODS, pod);

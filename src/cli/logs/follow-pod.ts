@@ -1,7 +1,6 @@
 /**
  * Follows the logs of all containers of a Pod, including containers that start later, or of one container.
  *
- * Boundary: this file decides which log is read and when. The caller's `print` reads and prints the log.
  * Invariants:
  *  1. Only one log of a container is read at a time. The log of the next run is read when the log of the previous run has ended.
  *  2. The logs of containers that have ended when followPod() starts are printed first, in the order of the Pod's containers.
@@ -17,29 +16,23 @@ import { type PodContainer, podContainers, runOf } from '../pod-containers.ts';
 
 export interface FollowPorts {
   pods: ResourceClient<Pod>;
-  /**
-   * Prints the log of the container's latest run, and resolves when the log has ended. `wasThere` is false if the run began after
-   * followPod() had started to follow running containers. A rejection ends followPod(), so other logs are not read either.
-   */
+  /** `wasThere` is false if the run began after followPod() had started to follow running containers. A rejection ends followPod(). */
   print(container: PodContainer, wasThere: boolean): Promise<void>;
   /** Called once with the containers to follow if none of them has run yet. */
   waiting(containers: readonly PodContainer[]): void;
 }
 
-/** The latest log of a container that has been or is being read. `run`: the ID of the run. `isOpen`: whether the log is being read. */
+/** The latest log of a container. `run`: the ID of the run. */
 interface FollowedLog {
   run: string | undefined;
   isOpen: boolean;
 }
 
-/** The state of a command that follows a Pod. */
 interface Following {
-  /** The latest version of the Pod. */
   pod: Pod;
   isPodGone: boolean;
-  /** The logs by the name of their container. */
   logs: Map<string, FollowedLog>;
-  /** The name of the only container to follow; undefined for all. */
+  /** Undefined: all containers are followed. */
   readonly only: string | undefined;
 }
 
@@ -72,7 +65,6 @@ export async function followPod(
   }
 }
 
-/** Keeps the Pod in `following` up to date and calls `changed` after each change. Resolves when the Pod has been read once. */
 async function watchPod(
   following: Following,
   pods: ResourceClient<Pod>,
@@ -107,11 +99,10 @@ async function watchPod(
 }
 
 interface LogReader {
-  /** Prints the logs of the containers that have run and ended, one after the other. */
   printEnded(containers: readonly PodContainer[]): Promise<void>;
   /** Prints the logs of all other runs to follow, including future runs. Resolves when there is nothing left to follow, or after stop(). */
   follow(): Promise<void>;
-  /** Starts to print the logs of new runs. Call update() after each change of the Pod. Does nothing before follow() is called. */
+  /** Call this after each change of the Pod. Does nothing before follow() is called. */
   update(): void;
   stop(): void;
 }
@@ -153,7 +144,7 @@ function createLogReader(following: Following, print: FollowPorts['print']): Log
 const followedContainers = ({ pod, only }: Following): PodContainer[] =>
   podContainers(pod).filter(({ name }) => only === undefined || name === only);
 
-/** Returns the containers whose latest run has a log to read now: that log is unread, and no other log of the container is being read. */
+/** Returns the containers with an unread log of their latest run, except containers of which another log is being read. */
 function containersToRead(following: Following): PodContainer[] {
   const { logs, only } = following;
   return followedContainers(following).filter(({ kind, name, status }) => {
@@ -165,7 +156,6 @@ function containersToRead(following: Following): PodContainer[] {
   });
 }
 
-/** Returns whether no log is being read and no further log has to be read. */
 function isFinished(following: Following): boolean {
   const { pod, isPodGone, logs, only } = following;
   if ([...logs.values()].some(({ isOpen }) => isOpen)) return false;

@@ -4,7 +4,6 @@ import { queryText } from '../../client/paths.ts';
 import { parseDuration } from '../../machinery/time.ts';
 import { UserError } from '../../platform/files.ts';
 
-/** The options that were given on the command line. An option that was not given is undefined. */
 export interface LogCommandOptions {
   container?: string;
   follow?: boolean;
@@ -26,7 +25,7 @@ export interface LogRequest {
   part: { tailLines?: number; sinceSeconds?: number; sinceTime?: string; limitBytes?: number };
 }
 
-/** Converts the options to a request. Throws a UserError if an option is invalid or if two options exclude each other. */
+/** Throws a UserError if an option is invalid or if two options exclude each other. */
 export function logRequest(options: LogCommandOptions): LogRequest {
   const tail = integer('tail', options.tail) ?? -1;
   const sinceSeconds = options.since === undefined ? undefined : durationSeconds('since', options.since);
@@ -84,7 +83,7 @@ function integer(option: string, text: string | undefined): number | undefined {
   return Number(text);
 }
 
-/** Parses a duration and rounds it to whole seconds. Throws a UserError if the text is not a duration. */
+/** Rounds to whole seconds. Throws a UserError if the text is not a duration. */
 function durationSeconds(option: string, text: string): number {
   const millis = parseDuration(text);
   if (millis === undefined) {

@@ -9,8 +9,8 @@ import { mayNotReadLogs } from '../refusals.ts';
 import { FAILED_START_REASONS } from '../why/failed-start.ts';
 
 /**
- * Returns the error to print for `error`, with which the API server has refused a log: a UserError with the next step if the cause is
- * known, else `error` itself. Source: the kubelet's messages.
+ * Returns a UserError with the next step if the cause of `error`, with which the API server has refused a log, is known; else `error`
+ * itself. Source: the kubelet's messages.
  */
 export function logRefusal(error: ApiError, pod: Pod, container: PodContainer, hints: Hints): Error {
   const { name, namespace = 'default' } = pod.metadata;
@@ -32,14 +32,14 @@ export function logRefusal(error: ApiError, pod: Pod, container: PodContainer, h
   return new UserError(`${message}; '${log(' -f')}' waits for it, and ${why} what it waits for`);
 }
 
-/** Returns whether the process of the current or last run of the container has started, so that there is a log. */
+/** Returns whether there is a log: the process of the current or last run has started. */
 const hasRun = ({ status }: PodContainer): boolean => {
   const { running, terminated = status?.lastState?.terminated } = status?.state ?? {};
   if (running !== undefined) return true;
   return runOf(status) !== undefined && !FAILED_START_REASONS.includes(terminated?.reason ?? '');
 };
 
-/** Returns the error for a container of a Pod without a node, for which the API server returns an empty log, as upstream does. */
+/** Returns the error for a container of a Pod without a node. The API server returns an empty log for such a Pod, as upstream does. */
 export function notScheduled(pod: Pod, container: PodContainer, hints: Hints): Error {
   const { name } = pod.metadata;
   const message = `container "${container.name}" in pod "${name}" is waiting to start: the Pod is not scheduled`;
@@ -47,8 +47,8 @@ export function notScheduled(pod: Pod, container: PodContainer, hints: Hints): E
 }
 
 /**
- * Returns the error for a container without a log, because its latest run, or with `previous` the run before it, could not start. Returns
- * undefined if the process of that run has started. kubectl prints nothing for such a container.
+ * Returns the error for a container whose latest run, or with `previous` the run before it, could not start; undefined if its process has
+ * started. kubectl prints nothing for such a container.
  */
 export function couldNotStart(
   pod: Pod,
@@ -66,7 +66,7 @@ export function couldNotStart(
   );
 }
 
-/** Returns the error of --all-containers for a Pod in which no container has a log; with `previous`, a log of a previous run. */
+/** Returns the error of --all-containers for a Pod without logs; with `previous`, without logs of previous runs. */
 export function noLogs(pod: Pod, { previous }: { previous: boolean }, hints: Hints): UserError {
   const { name, namespace = 'default' } = pod.metadata;
   const log = (option = ''): string => hints.lifepod(`logs ${name} -n ${namespace} --all-containers${option}`);

@@ -25,7 +25,7 @@ const DEFAULT_CONTAINER = 'kubectl.kubernetes.io/default-container';
 
 export type LogsOptions = LogCommandOptions & TargetOptions;
 
-/** Prints logs of the Pod `resource`. `inline`: the container if it is given as an argument after the Pod, which kubectl also accepts. */
+/** Prints logs of the Pod `resource`. `inline`: the container if it is an argument after the Pod, which kubectl also accepts. */
 export async function logs(resource: string, inline: string | undefined, options: LogsOptions): Promise<void> {
   const stopping = new AbortController();
   for (const name of ['SIGINT', 'SIGTERM'] as const) {
@@ -50,7 +50,6 @@ export async function logs(resource: string, inline: string | undefined, options
   }
 }
 
-/** Returns NAME for `pod/NAME`, `pods/NAME`, `po/NAME` or `NAME`. Throws a UserError for any other text with a slash. */
 function podName(resource: string): string {
   const [type = '', name, ...rest] = resource.split('/');
   if (name === undefined) return type;
@@ -60,7 +59,7 @@ function podName(resource: string): string {
   return name;
 }
 
-/** Prints a UserError or an error of the API, after which the command continues with the exit code 1. Throws all other errors. */
+/** Prints the error, after which the command continues and exits with 1. */
 function report(error: unknown): void {
   if (!(error instanceof UserError) && !isApiError(error)) throw error;
   process.stderr.write(`${errorLine(failureText(error))}\n`);
@@ -101,7 +100,7 @@ function printWaiting(containers: readonly PodContainer[]): void {
   process.stderr.write(`Waiting for ${names} to start\n`);
 }
 
-/** Returns whether to request the log of the container. The request for a container that waits for its turn would print an error. */
+/** The request for a container that waits for its turn would print an error. */
 const hasLog = (pod: Pod, container: PodContainer, { previous }: LogRequest): boolean =>
   previous ? container.status?.lastState?.terminated !== undefined : !waitsForItsTurn(pod, container);
 
@@ -127,7 +126,6 @@ function chooseContainer(pod: Pod, asked: string | undefined): PodContainer {
   return first;
 }
 
-/** Returns functions that read logs of the containers of the Pod, and write these logs to standard output. */
 function createSource(pod: Pod, options: LogsOptions, request: LogRequest, target: Target, signal: AbortSignal) {
   const { name, namespace } = pod.metadata;
   const open = (container: string, asked: LogRequest): Promise<Readable> =>
@@ -144,8 +142,8 @@ function createSource(pod: Pod, options: LogsOptions, request: LogRequest, targe
 
   return {
     /**
-     * Prints the log of the container. Rejects with the error of logRefusal() if the server refuses the request, or with a UserError if the
-     * container could not start, or if the connection is lost.
+     * Rejects with the error of logRefusal() if the server refuses the request, or with a UserError if the container could not start or the
+     * connection is lost.
      */
     async print(container: PodContainer): Promise<void> {
       const empty = couldNotStart(pod, container, request.previous, target.hints);

@@ -1,9 +1,7 @@
 /** Splits logs into whole lines with prefixes, so that the lines of several logs can be written to one output. Pure. */
 
 export interface LineFormat {
-  /** The text before each line, including color codes. */
   prefix: string;
-  /** Whether to print the timestamp at the start of each line. */
   timestamps: boolean;
 }
 
@@ -39,7 +37,7 @@ export function createTimedLines(format: LineFormat): { begin(): LineSplitter } 
 
 export const createLines = (prefix: string): LineSplitter => splitter(prefix, (line) => line);
 
-/** Returns a splitter that puts `prefix` before each line. `shown` returns the text to print for a line, or undefined to omit the line. */
+/** `shown` returns the text to print for a line; undefined to omit the line. */
 function splitter(prefix: string, shown: (line: Buffer) => Buffer | undefined): LineSplitter {
   let rest: Buffer = Buffer.alloc(0);
   const before = Buffer.from(prefix);
@@ -67,9 +65,7 @@ function splitter(prefix: string, shown: (line: Buffer) => Buffer | undefined): 
   };
 }
 
-/** SGR codes of the colors of prefixes, in the order of the containers. */
 const COLORS = [36, 33, 32, 35, 34, 96, 93, 92, 95, 94];
 
-/** Colors the text with the color for the container at position `index` in its Pod. */
 export const colored = (text: string, index: number): string =>
   `\u001b[${COLORS[index % COLORS.length]}m${text}\u001b[0m`;

@@ -5,8 +5,7 @@ import { lockPath } from '../../platform/files.ts';
 
 /**
  * Resolves with the sentence of lostText() when the data folder is deleted while its engine runs. Does not settle after `signal` has
- * aborted, or if the folder is deleted later and the machine has no more watches of folders. A lock that was deleted with its engine, for example by `lifepod down`, does
- * not count.
+ * aborted, or if the folder is deleted later and the machine has no more watches of folders.
  */
 export async function folderDeleted(dataDir: string, signal: AbortSignal, find = findLost): Promise<string> {
   const deleted = Promise.withResolvers<string>();
@@ -22,7 +21,6 @@ export async function folderDeleted(dataDir: string, signal: AbortSignal, find =
   return deleted.promise.finally(() => watcher?.close());
 }
 
-/** Calls `changed` when an entry of the folder, or the folder itself, appears or disappears. Returns undefined if that is not possible. */
 function watchFolder(path: string, changed: () => void, signal: AbortSignal): FSWatcher | undefined {
   try {
     const watcher = watch(path, { signal }, (event) => event === 'rename' && changed());

@@ -17,7 +17,6 @@ import { endLost, endLostEngines } from './end-lost.ts';
 
 const { signal } = new AbortController();
 
-/** Starts a process that looks like an engine whose data folder has been deleted, and resolves with its ID and the folder. */
 async function lostEngine(): Promise<{ pid: number; dataDir: string }> {
   const dataDir = realpathSync(mkdtempSync(join(tmpdir(), 'lifepod-lost-')));
   const script = 'exec 3> "$3/lock"; rm -r "$3"; echo; read line';

@@ -11,14 +11,13 @@ import { hintsFor } from '../hints.ts';
 const MAY_REMAIN =
   "the engine has ended; if it used the machine's own container runtime, containers of its Pods may still run there: 'crictl pods' lists them";
 
-/** How long to wait until the engine ends. The engine itself waits for its requests and for containerd. */
+/** The engine itself waits for its requests and for containerd. */
 const END_MILLIS = 60_000;
 
 /**
- * Ends the engine of the deleted folder `dataDir`, and removes its remains from the machine. Resolves with false if there was nothing to
- * end, else with true. The Pods end without grace periods and defer containers, because the store was in the data folder. Containers in
- * the machine's own runtime continue to run, because its endpoint was in the data folder, too. Rejects with a UserError if the engine does
- * not end.
+ * Ends the engine of the deleted folder, and removes its remains. Resolves with false if there was nothing to end. The Pods end without
+ * grace periods and defer containers, because the store was in the data folder. Containers in the machine's own runtime continue to run,
+ * because its endpoint was in the data folder, too. Rejects with a UserError if the engine does not end.
  */
 export async function endLost(
   dataDir: string,
@@ -37,8 +36,8 @@ export async function endLost(
 }
 
 /**
- * Ends only the engines of the deleted folder `dataDir`, in which another engine has started or a backup was restored since. The caller
- * ends the Pods of that engine, and then removes the remains of all. Resolves with whether there was such an engine. Rejects like endLost().
+ * Ends only the engines of the deleted folder, which another engine or a restored backup uses now. The caller ends the Pods of that engine
+ * and removes the remains of all. Resolves with whether there was such an engine. Rejects like endLost().
  */
 export async function endLostEngines(
   dataDir: string,
@@ -49,7 +48,7 @@ export async function endLostEngines(
   if (pids.length === 0) return false;
   sayEnding(dataDir, pids, false, say);
   await endEngines(dataDir, pids, signal);
-  // A private containerd may be that of the other engine, so that it does not show which runtime this engine used.
+  // A private containerd may be that of the other engine.
   say(MAY_REMAIN);
   return true;
 }

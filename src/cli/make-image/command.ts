@@ -1,8 +1,6 @@
-/** Defines the command `lifepod image make`. */
 import type { Command } from 'commander';
 import { dataDirOption } from '../../engine/settings.ts';
 
-/** Adds the command to the group `image`. */
 export function addMakeCommand(image: Command): void {
   image
     .command('make')

@@ -12,11 +12,11 @@ import { loadImages } from '../image.ts';
 import { whyNotMakeable } from './makeable.ts';
 import { withTemporaryFolder } from './temporary-folder.ts';
 
-/** Returns the note about an image whose default imagePullPolicy is Always, because its tag is latest. Source: the defaults of v1.33. */
+/** imagePullPolicy is Always by default for the tag latest. Source: the defaults of v1.33. */
 const pulledAnyway = (name: string): string =>
   `Pods pull ${name} although it is on this machine, unless they set imagePullPolicy: IfNotPresent, or use a tag other than latest`;
 
-/** Makes and loads the images. If one of the references cannot be made, makes none and rejects with a UserError. */
+/** If one of the images cannot be made, makes none and rejects with a UserError. */
 export async function makeImages(dataDir: string, references: readonly string[]): Promise<void> {
   for (const reference of references) {
     const problem = whyNotMakeable(reference);

@@ -4,8 +4,8 @@ import { normalizeReference, referenceError, repositoryOf } from '../../runtime/
 const BUSYBOX = 'docker.io/library/busybox';
 
 /**
- * Returns why the image cannot be made; undefined if it can. Only busybox can be made, with any tag. The content of an image with a digest,
- * or from another registry, is defined by the digest or by that registry.
+ * Returns why the image cannot be made; undefined if it can. The content of an image with a digest, or from another registry, is defined by
+ * the digest or by that registry.
  */
 export function whyNotMakeable(reference: string): string | undefined {
   const cannot = `the image ${reference === '' ? `''` : reference} cannot be made from this machine`;

@@ -1,10 +1,9 @@
-/** Creates a temporary folder for a command, and removes the folder when the command ends, even by a signal such as SIGINT or SIGTERM. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { SIGNAL_CODES } from '../signals.ts';
 
-/** Calls `use` with a new folder, removes the folder, and settles as `use` does. A signal also removes the folder, and ends the process. */
+/** Removes the folder when `use` settles. A signal also removes the folder, and ends the process. */
 export async function withTemporaryFolder<T>(prefix: string, use: (folder: string) => Promise<T>): Promise<T> {
   const folder = mkdtempSync(join(tmpdir(), prefix));
   const remove = (): void => rmSync(folder, { recursive: true, force: true });

@@ -10,7 +10,6 @@ const step = (kind: LoadStep['kind'], doneMebibytes: number, file = '/a.tar'): L
   totalBytes: 40 * MIB,
 });
 
-/** Returns the texts of the terminal's line, and the lines that are printed without a terminal, for steps at the given times. */
 function shownFor(isShown: boolean, steps: readonly [at: number, LoadStep][]) {
   const [shown, said]: [string[], string[]] = [[], []];
   let now = 0;

@@ -3,7 +3,7 @@ import { binarySize } from '../../machinery/binary-size.ts';
 import type { LoadStep } from '../../runtime/images/load.ts';
 import type { TerminalLine } from './terminal-line.ts';
 
-/** The shortest time between two changes of the line: a fast disk reads thousands of pieces per second. */
+/** A fast disk reads thousands of pieces per second. */
 const REDRAW_MILLIS = 100;
 
 /**
@@ -21,7 +21,7 @@ export function loadProgress(
     const isNewStep = step.file !== last?.file || step.kind !== last?.kind;
     last = step;
     if (!line.isShown) {
-      // Earlier steps are not printed, so that an archive that is not valid causes only one line: its error.
+      // An archive that is not valid then causes only one line: its error.
       if (isNewStep && step.kind === 'loading') say(`loading ${step.file} (${binarySize(step.totalBytes)})`);
       return;
     }

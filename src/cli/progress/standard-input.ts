@@ -42,7 +42,7 @@ export async function withArchiveFrom<T>(
   }
 }
 
-/** Returns the message about the archive at `path` as one about standard input, which cannot be copied again. */
+/** Standard input cannot be copied again, so the advice MAKE_AGAIN is replaced. */
 const aboutInput = (message: string, path: string): string =>
   message
     .replaceAll(`archive ${path}`, `archive from ${STANDARD_INPUT}`)

@@ -7,7 +7,6 @@ import { type CommandResult, runCommand } from '../../platform/processes.ts';
 const folder = mkdtempSync(join(tmpdir(), 'lifepod-output-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-/** Runs a program that watches its output and then runs `code`, with the redirection of a shell, and after the commands `before`. */
 function run(code: string, redirection: string, before = ':'): Promise<CommandResult> {
   const module = JSON.stringify(join(import.meta.dirname, 'standard-output.ts'));
   const program = `import { watchOutput } from ${module};\nwatchOutput();\n${code}`;

@@ -1,7 +1,6 @@
 /**
  * Makes a command survive errors of its standard output and standard error, and report lost output.
  *
- * Reads and writes: the streams of this process, and its exit code.
  * Invariants: a command with effects, such as `lifepod down`, finishes although its output is lost. A command whose output does not fit on
  * the disk prints one sentence to standard error, and its exit code is not 0.
  */
@@ -11,12 +10,12 @@ import { getSystemErrorMessage } from 'node:util';
 const STDOUT = 1;
 
 /**
- * The errors of a pipe whose reader has ended, and of a terminal that was closed: no user waits for the output any more. The error EIO of a
- * file is one of its disk, and is reported.
+ * The reader of the pipe has ended, or the terminal was closed: no user waits for the output any more. The error EIO of a file is one of
+ * its disk.
  */
 const CLOSED: readonly unknown[] = ['EPIPE', 'EIO'];
 
-/** Handles the errors of both streams from now on. Must be called once, before the first output. */
+/** Must be called once, before the first output. */
 export function watchOutput(): void {
   const { stdout, stderr } = process;
   const isFile = fstatSync(STDOUT).isFile();
@@ -38,10 +37,7 @@ export function watchOutput(): void {
   });
 }
 
-/**
- * Makes the stream write each chunk to its end, or fail. On a disk that is almost full, write(2) writes only a part of it, which the stream of
- * Node.js takes for the whole.
- */
+/** On a disk that is almost full, write(2) writes only a part of a chunk, which the stream of Node.js takes for the whole. */
 function writeWholly(stream: NodeJS.WriteStream): void {
   stream._write = (chunk: Buffer, _encoding, done) => {
     try {

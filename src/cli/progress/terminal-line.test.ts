@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest';
 import { createTerminalLine, type Stream } from './terminal-line.ts';
 
-/** Returns a stream that appends each written chunk to `output`. */
 const streamTo = (output: string[], isTTY: boolean, columns = 20): Stream => ({
   isTTY,
   columns,

@@ -3,7 +3,6 @@
  * process must go through printAbove(), so that the output does not continue the line.
  */
 
-/** Moves the cursor to the beginning of the line, and clears the line. */
 const CLEAR = '\r\u001b[K';
 const USUAL_COLUMNS = 80;
 
@@ -39,5 +38,4 @@ export function createTerminalLine(errors: Stream): TerminalLine {
   };
 }
 
-/** The progress line of this process. */
 export const terminalLine = createTerminalLine(process.stderr);

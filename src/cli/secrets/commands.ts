@@ -1,8 +1,6 @@
-/** Defines the commands `lifepod secrets rotate-key` and `lifepod secrets discard`. */
 import type { Command } from 'commander';
 import { dataDirOption } from '../../engine/settings.ts';
 
-/** Adds the commands to `program`. */
 export function addSecretsCommands(program: Command): void {
   const secrets = program.command('secrets').description('manage the encryption of Secrets in the store');
   secrets

@@ -9,10 +9,7 @@ import { nodePlatform } from '../../platform/node-js.ts';
 import { openLmdbStore } from '../../store/lmdb/lmdb-store.ts';
 import { orOtherFolder } from '../kubeconfig/engine-folders.ts';
 
-/**
- * Prints the keys of the values that cannot be decrypted. Deletes these values only if `yes` is true. Rejects with a UserError if no engine
- * has run in the folder, or if a process has locked it.
- */
+/** Deletes the values only if `yes` is true. Rejects with a UserError if no engine has run in the folder, or if a process has locked it. */
 export async function discard(dataDir: string, yes: boolean): Promise<void> {
   const record = readEngineRecord(dataDir);
   if (record === undefined)

@@ -52,14 +52,13 @@ import { type EngineVersion, restartReason } from './restart-reason.ts';
 import { serviceState } from './service-state.ts';
 import { dataDirOf, ENGINE_UNIT, nodeFolderFor, type Service, UNIT_FOLDER, UNITS, unitsOf } from './units.ts';
 
-/** How long to wait for the service. A long start is probably only slow, because an engine with these options has already been ready. */
+/** An engine with these options has already been ready, so a long start is probably only slow. */
 const READY_MILLIS = 300_000;
 
 const LAUNCHER = fileURLToPath(new URL('../../../bin/lifepod', import.meta.url));
 
 export const systemctl = (...args: string[]): Promise<string> => runCommandOk('systemctl', args);
 
-/** The advice for each option on a machine without systemd. */
 const WITHOUT_SYSTEMD = {
   '--install-service':
     "let the machine's own service manager run 'lifepod up' at its start, and 'lifepod shutdown-node' before its shutdown",
@@ -72,7 +71,7 @@ export function requireSystemd(option: keyof typeof WITHOUT_SYSTEMD, folder = '/
   throw new UserError(`systemd does not run this machine, and ${option} is for systemd: ${WITHOUT_SYSTEMD[option]}`);
 }
 
-/** Throws a UserError if one of the units has not been written by lifepod, or runs an engine on another data folder. */
+/** Throws a UserError if a unit was not written by lifepod, or runs an engine on another data folder. */
 export function requireOwnUnits(dataDir: string, folder = UNIT_FOLDER): void {
   for (const name of UNITS) {
     const path = join(folder, name);
@@ -89,7 +88,7 @@ export function requireOwnUnits(dataDir: string, folder = UNIT_FOLDER): void {
   }
 }
 
-/** Writes the units, and returns whether one has changed. */
+/** Returns whether a unit has changed. */
 export function writeUnits(service: Service, folder = UNIT_FOLDER): boolean {
   const units = unitsOf(service);
   const changed = UNITS.filter((name) => readTextIfPresent(join(folder, name)) !== units[name]);
@@ -159,11 +158,9 @@ function serviceOf({ dataDir, logLevel, logFormat }: UpOptions, record: EngineRe
   };
 }
 
-/** Resolves with the ID of the main process of the service; 0 if there is none. */
 const servicePid = async (): Promise<number> =>
   Number(await systemctl('show', '--property=MainPID', '--value', ENGINE_UNIT));
 
-/** Resolves with the version of the running engine; undefined if its API does not answer. */
 async function runningVersion(dataDir: string): Promise<EngineVersion | undefined> {
   try {
     const client = await clientFromKubeconfig(kubeconfigPath(dataDir));
@@ -174,16 +171,15 @@ async function runningVersion(dataDir: string): Promise<EngineVersion | undefine
 }
 
 /**
- * Starts an engine with the options, which the engine records in the data folder for the service. Stops the service first, because systemd
- * might be restarting a failing engine, which would compete for the data folder. If the start fails and an engine was running before,
- * starts the service again.
+ * Starts an engine, which records the options in the data folder for the service. Stops the service first, because systemd might be
+ * restarting a failing engine, which would compete for the data folder.
  */
 async function startOutsideService(options: UpOptions): Promise<ReadyEngine> {
   const isInstalled = existsSync(join(UNIT_FOLDER, ENGINE_UNIT));
   // The folder may be unlocked although the service runs, because systemd is about to restart a failing engine.
   const state = serviceState(options.dataDir);
   const wasRunning = dataDirOwner(options.dataDir) !== undefined || (state !== undefined && state !== 'stopped');
-  // SIGINT is ignored as in handOver(). startDetached() adds its own handler, which interrupts the start.
+  // SIGINT must not end this process here. startDetached() adds a handler that interrupts the start.
   const ignore = (): void => undefined;
   process.on('SIGINT', ignore);
   try {
@@ -200,10 +196,7 @@ async function startOutsideService(options: UpOptions): Promise<ReadyEngine> {
   }
 }
 
-/**
- * Lets systemd run the engine, and does not wait for its start. First stops an engine that systemd does not run. Restarts a running service
- * only if `mustRestart` is true.
- */
+/** Lets systemd run the engine, without waiting for its start. First stops an engine that systemd does not run. */
 async function handOver(dataDir: string, mustRestart: boolean): Promise<void> {
   // An interrupt between the two engines would leave the Pods without one.
   const ignore = (): void => undefined;
@@ -237,7 +230,6 @@ async function serviceStarted(): Promise<void> {
     throw new UserError(`the service lifepod has failed to start: '${journalCommand(process.env)}' prints its log`);
 }
 
-/** Waits until the API shows a Node that is Ready. Rejects with a UserError if that takes longer than READY_MILLIS. */
 async function answers(dataDir: string): Promise<void> {
   const client = await clientFromKubeconfig(kubeconfigPath(dataDir));
   const waiting = new AbortController();

@@ -16,10 +16,10 @@ import { hintsFor, missingKubeconfig } from '../hints.ts';
 import { foldersOfUser, otherFolders } from '../kubeconfig/engine-folders.ts';
 import { type ServiceState, serviceState } from './service-state.ts';
 
-/** An engine whose API refuses connections, or whose kubeconfig is missing, usually counts as starting only up to this age. */
+/** Up to this age, an engine whose API refuses connections, or whose kubeconfig is missing, counts as starting. */
 const START_MILLIS = 60_000;
 
-/** Returns the command that starts the engine of the data folder. An undefined `dataDir` stands for the default folder. */
+/** An undefined `dataDir` stands for the default folder. */
 export function startCommand(
   dataDir: string | undefined,
   env: NodeJS.ProcessEnv,
@@ -30,7 +30,7 @@ export function startCommand(
   return hintsFor({ dataDir }, env, undefined, sudo).start();
 }
 
-/** Returns the end of a sentence about an engine that does not run: how to start it, or how to use or start another engine of the user. */
+/** Returns the end of a sentence about an engine that does not run: how to start this or another engine. */
 export function waysToStart(
   dataDir: string,
   env: NodeJS.ProcessEnv,
@@ -50,9 +50,8 @@ export function waysToStart(
 }
 
 /**
- * Returns the sentence about an engine that has not locked its data folder, for example because it was killed. If the folder is not one of
- * an engine, and contains other files, returns the sentence about that. `pods` is the number of Pods that may still run, and `hasDns` is
- * whether the DNS process still runs. `lost`: the sentence if the data folder was deleted.
+ * Returns the sentence about an engine that has not locked its data folder. `pods`: how many Pods may still run. `hasDns`: whether the DNS
+ * process still runs. `lost`: the sentence if the data folder was deleted.
  */
 export function notRunning(
   dataDir: string,
@@ -83,8 +82,8 @@ export function notRunning(
 }
 
 /**
- * Returns whether Pods of a running or stopped engine may run. Pods in a private containerd have shims; other Pods have a folder. Returns
- * true if the user may not read the engine record or the folder.
+ * Returns whether Pods of the engine may run; true if the user may not read the data folder. Pods in a private containerd have shims; other
+ * Pods have a folder.
  */
 export function mayRunPods(dataDir: string): boolean {
   try {
@@ -97,8 +96,8 @@ export function mayRunPods(dataDir: string): boolean {
 }
 
 /**
- * Returns how many Pods of a stopped engine may still run: the number of its shims, or 0 if the engine has ended its Pods. Returns
- * `unknown` if Pods may run in the machine's own container runtime, or if there are no shims and the user may not read the engine's record.
+ * Returns the number of Pods of a stopped engine that may still run; 0 if the engine has ended them. `unknown`: Pods may run in the
+ * machine's own container runtime, or this cannot be found out.
  */
 export function podsLeftIn(
   dataDir: string,
@@ -130,14 +129,10 @@ export function hasStopped(dataDir: string): boolean {
 const serviceStarts = (dataDir: string): string =>
   `lifepod is starting in ${dataDir} as the service lifepod: try again when it is ready`;
 
-/** Returns the sentence about an engine that has locked its data folder and whose API does not listen yet. */
 export const engineStarts = (dataDir: string, pid: number): string =>
   `lifepod is starting in ${dataDir} (PID ${pid}): try again when it is ready`;
 
-/**
- * Returns the sentence about an engine that has locked a data folder without a kubeconfig: the engine is starting, perhaps after a restore,
- * or the kubeconfig was deleted.
- */
+/** Returns the sentence about a running engine without a kubeconfig: it is starting, perhaps after a restore, or the file was deleted. */
 export function withoutKubeconfig(
   dataDir: string,
   pid: number,
@@ -148,10 +143,7 @@ export function withoutKubeconfig(
   return isOld ? missingKubeconfig(dataDir, pid) : engineStarts(dataDir, pid);
 }
 
-/**
- * Returns the sentence about an engine whose API refuses connections because the engine is starting. Returns undefined if this is not
- * known, for example because the user may not read the data folder.
- */
+/** Returns the sentence about a starting engine whose API refuses connections; undefined if the engine is not known to be starting. */
 export function startingNow(
   dataDir: string,
   service: ServiceState | undefined = serviceState(dataDir),
@@ -167,12 +159,12 @@ export function startingNow(
   }
 }
 
-/** Returns the command that prints the log of the service. The journal shows a user who is not root only messages of that user. */
+/** The journal shows a user who is not root only messages of that user. */
 export const journalCommand = (env: NodeJS.ProcessEnv, sudo = needsSudo(env)): string =>
   asRoot('journalctl -u lifepod', env, sudo);
 
 /**
- * Returns the command that prints the log of a running engine; undefined if the engine does not log to the journal or to its data folder.
+ * Returns the command that prints the log of a running engine; undefined if the engine logs neither to the journal nor to its data folder.
  */
 export function logCommand(dataDir: string, pid: number, service = serviceState(dataDir)): string | undefined {
   if (service === 'starting' || service === 'running') return journalCommand(process.env);

@@ -11,7 +11,6 @@ beforeEach(() => {
   warnings.length = 0;
 });
 
-/** Adds a program systemd-notify that runs the script to the PATH, and returns its folder. */
 function program(script: string): string {
   const folder = mkdtempSync(join(tmpdir(), 'lifepod-notify-'));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));

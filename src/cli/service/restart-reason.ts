@@ -1,23 +1,21 @@
 /** Decides whether a repeated `lifepod up --install-service` restarts the engine. Pure. */
 
-/** The version of an engine, as its API reports it. An unknown commit is ''. */
+/** An unknown commit is ''. */
 export interface EngineVersion {
   gitVersion: string;
   gitCommit: string;
 }
 
 export interface ServiceChange {
-  /** Whether the text of a unit has changed. */
   units: boolean;
   /** The options whose values differ from those of the running engine, such as `--port`. */
   options: readonly string[];
-  /** The version of the running engine; undefined if it does not answer. */
+  /** Undefined if the running engine does not answer. */
   running: EngineVersion | undefined;
-  /** The version that is installed. */
   installed: EngineVersion;
 }
 
-/** Returns why the service must be restarted, as a clause that follows "because"; undefined if the service may continue to run. */
+/** Returns a clause that follows "because"; undefined if the service may continue to run. */
 export function restartReason({ units, options, running, installed }: ServiceChange): string | undefined {
   if (options.length > 0) return `the engine ran with another value of ${options.join(', ')}`;
   const isOther =

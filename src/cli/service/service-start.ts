@@ -7,10 +7,7 @@ import { ENGINE_UNIT } from './units.ts';
 const joinStart = (signal: AbortSignal): Promise<unknown> =>
   runCommand('systemctl', ['start', ENGINE_UNIT], { signal });
 
-/**
- * Waits until the service that runs the engine of the data folder has started or has failed to start. Does nothing if systemd is not
- * starting it. Rejects with the reason of the signal if it aborts.
- */
+/** Does nothing if systemd is not starting the engine. Rejects with the reason of the signal if it aborts. */
 export async function serviceStart(
   dataDir: string,
   say: (line: string) => void,

@@ -7,10 +7,9 @@ import { dataDirOf, ENGINE_UNIT, UNIT_FOLDER } from './units.ts';
 /** `starting`: the API does not listen yet. `failing`: the engine has failed, and systemd is about to start it again. */
 export type ServiceState = 'starting' | 'running' | 'failing' | 'stopped';
 
-/** How long to wait for systemctl. A message must not wait long if systemd does not answer. */
+/** A message must not wait long if systemd does not answer. */
 const ANSWERED_WITHIN_MILLIS = 10_000;
 
-/** Returns the properties of the unit as lines such as `ActiveState=active`; '' if systemd does not answer. */
 const showUnit = (): string =>
   spawnSync('systemctl', ['show', '--property=ActiveState,SubState', ENGINE_UNIT], {
     encoding: 'utf8',
@@ -18,7 +17,7 @@ const showUnit = (): string =>
     stdio: ['ignore', 'pipe', 'ignore'],
   }).stdout ?? '';
 
-/** Returns the state of the service that runs the engine of the data folder; undefined if there is none, or if its state cannot be read. */
+/** Returns undefined if no service runs the engine of the data folder, or if its state cannot be read. */
 export function serviceState(dataDir: string, folder = UNIT_FOLDER, show = showUnit): ServiceState | undefined {
   const unit = readTextIfPresent(join(folder, ENGINE_UNIT));
   if (unit === undefined || dataDirOf(unit) !== realFolder(dataDir)) return undefined;
@@ -43,8 +42,8 @@ export function serviceState(dataDir: string, folder = UNIT_FOLDER, show = showU
 }
 
 /**
- * Returns whether systemd runs the engine of the data folder now, so that systemctl can stop and restart the engine. If a user has started
- * the engine with `lifepod up` instead, the service is stopped, or fails because the data folder is in use.
+ * Returns whether systemd runs the engine now, so that systemctl can stop and restart it. The service of an engine that a user has started
+ * is stopped, or fails because the data folder is in use.
  */
 export const runsAsService = (dataDir: string, state = serviceState(dataDir)): boolean =>
   state === 'starting' || state === 'running';

@@ -8,10 +8,7 @@ import { hintsFor } from '../hints.ts';
 import { requireOwnUnits, requireSystemd, systemctl } from './install-service.ts';
 import { dataDirOf, ENGINE_UNIT, UNIT_FOLDER, UNITS } from './units.ts';
 
-/**
- * Calls `endAll` to end the Pods and the engine, then removes the units. Rejects with a UserError if the units are not those of this
- * engine.
- */
+/** Calls `endAll` to end the Pods and the engine. Rejects with a UserError if the units are not those of this engine. */
 export async function uninstallService(dataDir: string, endAll: () => Promise<void>): Promise<void> {
   requireRoot();
   requireSystemd('--uninstall-service');
@@ -37,10 +34,7 @@ export async function uninstallService(dataDir: string, endAll: () => Promise<vo
   process.stdout.write(`the service lifepod is removed; the data folder ${dataDir} remains\n`);
 }
 
-/**
- * Returns the sentence with which `lifepod down` reports a service that starts the engine of the data folder with the machine; undefined if
- * there is no such service.
- */
+/** Returns the sentence about a service that starts the engine with the machine; undefined if there is none. */
 export function serviceLeft(dataDir: string, folder = UNIT_FOLDER): string | undefined {
   const unit = readTextIfPresent(join(folder, ENGINE_UNIT));
   if (unit === undefined || dataDirOf(unit) !== dataDir) return undefined;

@@ -1,9 +1,7 @@
 /**
- * Composes the systemd units that run an engine from the start of the machine to its shutdown. SIGTERM stops lifepod and leaves its Pods
- * running, so a second unit ends the Pods when the machine shuts down: systemd stops units in the reverse order of their start, so lifepod
- * and the machine's containerd still run then.
+ * Composes the systemd units that run an engine. SIGTERM stops lifepod and leaves its Pods running, so a second unit ends the Pods when the
+ * machine shuts down. systemd stops units in the reverse order of their start, so lifepod and the machine's containerd still run then.
  *
- * Boundary: returns texts; install-service.ts and uninstall-service.ts read and write the files, and call systemctl.
  * Invariants: the first line names the data folder, and shows that lifepod has written the file and may replace it. The settings, except
  * those of the log, are recorded in the data folder, so that the units remain valid when `lifepod up` changes one.
  * Sources: systemd.unit(5), systemd.service(5), systemd.kill(5), systemd.exec(5).
@@ -17,7 +15,6 @@ export const ENGINE_UNIT = 'lifepod.service';
 export const SHUTDOWN_UNIT = 'lifepod-shutdown.service';
 export const UNITS = [ENGINE_UNIT, SHUTDOWN_UNIT] as const;
 
-/** The folders in which systemd looks for programs. */
 const SYSTEMD_PATH = ['/usr/local/sbin', '/usr/local/bin', '/usr/sbin', '/usr/bin', '/sbin', '/bin'];
 /** The time that `lifepod shutdown-node` has in addition to the grace period, for example to start the engine and to stop containers. */
 const SHUTDOWN_MARGIN_SECONDS = 60;
@@ -26,12 +23,11 @@ const WRITTEN_BY = "# Written by 'lifepod up --install-service' for ";
 const ADVICE = "# The next one replaces this file. Use 'systemctl edit' to change the unit.";
 
 export interface Service {
-  /** The path of bin/lifepod of this installation. */
   launcher: string;
   dataDir: string;
   /** The folder of the Node.js that runs lifepod, if the launcher does not find it without the PATH of the user. */
   nodeFolder?: string;
-  /** Whether the machine lacks the program systemd-notify, so that lifepod cannot report that its API listens. */
+  /** Whether systemd-notify is missing, so that lifepod cannot report that its API listens. */
   isSilent?: boolean;
   logLevel?: string;
   logFormat?: string;
@@ -39,19 +35,17 @@ export interface Service {
   graceSeconds: number;
 }
 
-/** Returns whether lifepod has written a unit that runs the engine of the data folder, whether systemd runs that engine now or not. */
+/** Returns whether lifepod has written a unit for the engine. systemd need not run the engine now. */
 export function hasService(dataDir: string, folder = UNIT_FOLDER): boolean {
   const unit = readTextIfPresent(join(folder, ENGINE_UNIT));
   return unit !== undefined && dataDirOf(unit) === dataDir;
 }
 
-/** Returns the data folder for which lifepod has written the unit, or undefined if something else has written the unit. */
 export function dataDirOf(unit: string): string | undefined {
   const [first = ''] = unit.split('\n');
   return first.startsWith(WRITTEN_BY) ? first.slice(WRITTEN_BY.length) : undefined;
 }
 
-/** Returns the text of each unit by its name. */
 export function unitsOf(service: Service): Record<(typeof UNITS)[number], string> {
   const { launcher, dataDir, nodeFolder, isSilent, logLevel, logFormat, graceSeconds } = service;
   const command = (name: string, ...args: string[]): string =>
@@ -103,16 +97,13 @@ export function unitsOf(service: Service): Record<(typeof UNITS)[number], string
 
 const option = (flag: string, value: string | undefined): string[] => (value === undefined ? [] : [flag, value]);
 
-/** Returns the text as one word of a command line in a unit: quoted if necessary, with the characters escaped that systemd would expand. */
+/** Returns the text as one word of a command line in a unit, without expansions by systemd. */
 function wordOf(text: string): string {
   const escaped = text.replaceAll('%', '%%').replaceAll('$', '$$$$');
   return /^[\w@+=:,./%$-]+$/.test(escaped) ? escaped : `"${escaped.replaceAll(/["\\]/g, '\\$&')}"`;
 }
 
-/**
- * Returns the folder of the Node.js that runs this process; undefined if the launcher also finds this Node.js when systemd runs it, next to
- * the package or on the PATH of systemd. `execPath` is the path of the running Node.js.
- */
+/** Returns the folder of the Node.js that runs this process; undefined if the launcher also finds it when systemd runs the launcher. */
 export function nodeFolderFor(launcher: string, execPath = process.execPath): string | undefined {
   const root = dirname(dirname(launcher));
   const beside = [

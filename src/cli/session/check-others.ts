@@ -7,8 +7,7 @@ import { createFindKind } from './discovery.ts';
 import type { Manifest } from './manifests.ts';
 
 /**
- * Checks the objects by dry runs, and resolves with a sentence for each object that the running engine refuses. Resolves with none if no
- * engine runs, because the session fails anyway and needs no engine, or if the checks fail, for example because the engine does not answer.
+ * Resolves with a sentence for each object that the running engine refuses in a dry run; with none if no engine runs or the checks fail.
  */
 export async function checkOthers(
   manifests: readonly Manifest[],

@@ -1,6 +1,6 @@
 /**
- * Distinguishes a container whose process has never run, which keeps its Pod from starting, from a container that runs and fails again and
- * again. The status of a Pod shows only the last end of a container, so ContainerRuns keeps facts from earlier statuses. Pure.
+ * Distinguishes a container whose process has never run from a container that runs and fails again and again. The status of a Pod shows
+ * only the last end of a container, so ContainerRuns keeps facts from earlier statuses. Pure.
  */
 import type { ContainerStateTerminated, ContainerStatus, Pod } from '../../api/generated/types.ts';
 import type { Transition } from '../../lifecycle/types.ts';
@@ -8,9 +8,7 @@ import { type PodContainer, podContainers } from '../pod-containers.ts';
 import { commandError, FAILED_START_REASONS } from '../why/failed-start.ts';
 import { hookFailure, stopOf } from '../why/run-end.ts';
 
-/** Facts about the containers of a Pod, from all statuses that have been seen. */
 export interface ContainerRuns {
-  /** The names of the containers whose process has run. */
   ran: ReadonlySet<string>;
   /** The names of the containers that have not run since their postStart hook failed. The node kills such a container. */
   hooked: ReadonlySet<string>;
@@ -26,11 +24,9 @@ const lastEnd = (status: ContainerStatus | undefined): ContainerStateTerminated 
   status?.state?.terminated ?? status?.lastState?.terminated;
 const isFailedStart = ({ reason = '' }: Failure): boolean => FAILED_START_REASONS.includes(reason);
 
-/** Returns the init and app containers of the Pod. Defer containers start only when the Pod terminates. */
 export const startedContainers = (pod: Pod): PodContainer[] =>
   podContainers(pod).filter(({ kind }) => kind !== 'defer' && kind !== 'ephemeral');
 
-/** Returns the facts `before`, updated with the current status of the Pod. */
 export function withRuns(before: ContainerRuns, pod: Pod): ContainerRuns {
   const [ran, hooked] = [new Set(before.ran), new Set(before.hooked)];
   for (const { name, status } of startedContainers(pod)) {
@@ -45,29 +41,23 @@ export function withRuns(before: ContainerRuns, pod: Pod): ContainerRuns {
 }
 
 /**
- * Returns why the last attempt to start the process of the container failed, even during the next attempt. Returns undefined if no attempt
- * has failed, or if the container has run.
+ * Returns why the last attempt to start the process of the container failed; undefined if no attempt has failed or the container has run.
  */
 export function failedStartOf({ name, status }: PodContainer, { ran }: ContainerRuns): string | undefined {
-  // A failed start first shows the answer of the runtime, then the end of the container, with the same cause.
+  // The status shows a failed start first as `waiting`, later as an end of the container.
   const failure = [status?.state?.waiting, lastEnd(status)].find((each) => each !== undefined && isFailedStart(each));
   return failure === undefined || ran.has(name) ? undefined : startErrorText(failure);
 }
 
-/** A container that keeps failing or ending. */
 export interface CrashLoop {
-  /** A phrase such as `container app keeps failing: exit code 4`. */
   text: string;
-  /** A key for reports: the user needs to read only one text with the same cause. */
+  /** Of several texts with the same cause, the user needs to read only one. */
   cause: string;
   /** Identifies the run that has ended, within its Pod. */
   run: string;
 }
 
-/**
- * Returns each container that has run and waits for its next run. `steps` are those of the Pod's record, which say why the node stopped a
- * run, such as a failed liveness probe.
- */
+/** Returns each container that has run and waits for its next run. `steps`, from the Pod's record, say why the node stopped a run. */
 export function crashLoops(pod: Pod, { ran, hooked }: ContainerRuns, steps: readonly Transition[]): CrashLoop[] {
   return startedContainers(pod).flatMap(({ kind, name, status }): CrashLoop[] => {
     const attempt = status?.restartCount;
@@ -87,7 +77,7 @@ export function crashLoops(pod: Pod, { ran, hooked }: ContainerRuns, steps: read
   });
 }
 
-/** Returns the text as one line. Replaces container IDs by `ID`, because they differ in each attempt, and equal errors are printed once. */
+/** Returns the text as one line, with `ID` instead of container IDs, so that repeated errors are equal. */
 const oneLine = (text: string): string =>
   text
     .trim()

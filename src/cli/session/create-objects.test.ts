@@ -15,7 +15,6 @@ const findKind: FindKind = (apiVersion, name) => {
   return Promise.resolve(kind && { group, version, resource: kind.plural, kind: name, namespaced: kind.namespaced });
 };
 
-/** Creates the objects in a registry with the namespace `a`. Resolves with the created and recorded objects, the warnings and the error. */
 async function create(
   objects: object[],
   existing: string[] = [],

@@ -22,10 +22,6 @@ const CLAIMS = { group: '', version: 'v1', resource: 'persistentvolumeclaims', k
 /** Unknown and duplicate fields are errors, as with kubectl. */
 const WRITE = { fieldManager: 'lifepod', fieldValidation: 'Strict' } as const;
 
-/**
- * Resolves with the plan for an object. Rejects with a UserError if the server does not have the object's kind, or if the object has a
- * namespace although its kind has none.
- */
 async function planFor(manifest: Manifest, findKind: FindKind, byDefault: string): Promise<PlannedObject> {
   const { object, source } = manifest;
   const info = await findKind(object.apiVersion, object.kind);
@@ -42,7 +38,6 @@ async function planFor(manifest: Manifest, findKind: FindKind, byDefault: string
 const unknownKind = ({ object: { apiVersion, kind }, source }: Manifest): UserError =>
   new UserError(`${source}: the server has no kind ${kind} in ${apiVersion}: correct apiVersion and kind`);
 
-/** The dependencies of planObjects() and problemsOfSome(). */
 export interface Planning {
   client: Client;
   findKind: FindKind;
@@ -52,13 +47,11 @@ export interface Planning {
   sessionOf?: SessionOf;
 }
 
-/** Returns the PID of another running session that has created the object; undefined if there is none. */
 export type SessionOf = (object: RecordedObject) => number | undefined;
 
 /**
- * Resolves with the objects of the manifests in the order in which the session creates them. Rejects with a UserError if the server does
- * not have a kind, if an object has a namespace although its kind has none, or if an object is defined twice. The error then also names the
- * objects that the server refuses.
+ * Resolves with the objects of the manifests in the order in which the session creates them. Rejects with a UserError about wrong kinds,
+ * wrong namespaces and duplicates; the error then also names the objects that the server refuses.
  */
 export async function planObjects(manifests: readonly Manifest[], planning: Planning): Promise<PlannedObject[]> {
   const { plans, problems } = await planAll(manifests, planning);
@@ -66,10 +59,7 @@ export async function planObjects(manifests: readonly Manifest[], planning: Plan
   throw new UserError([...problems, ...(await ownProblems(plans, planning))].join('\n'));
 }
 
-/**
- * Resolves with a sentence for each object that is wrong, whatever the other files of the session contain. Call this if some files cannot
- * be read, because these may define the kinds and namespaces of the objects.
- */
+/** Resolves with a sentence for each object that is wrong even if unreadable files of the session define further kinds and namespaces. */
 export async function problemsOfSome(manifests: readonly Manifest[], planning: Planning): Promise<string[]> {
   const known = manifests.filter(({ object }) => !mayBeCustom(object.apiVersion));
   const { plans, problems } = await planAll(known, planning);
@@ -97,7 +87,7 @@ async function planAll(
 /** The reasons of errors that the absence of another object cannot cause. */
 const OWN_REASONS: readonly string[] = ['Invalid', 'BadRequest', 'AlreadyExists'];
 
-/** Resolves with a sentence for each object that the server refuses for a reason in the object itself. Creates nothing. */
+/** Resolves with a sentence for each object that the server refuses, in a dry run, for a reason in the object itself. */
 async function ownProblems(
   plans: readonly PlannedObject[],
   { client, signal, sessionOf }: Planning,
@@ -116,7 +106,7 @@ async function ownProblems(
 export interface Creation {
   client: Client;
   record: OwnRecord;
-  /** Reports a created object. `title`: for example `pod/web`, with the name that the server has chosen if the manifest has none. */
+  /** `title`: for example `pod/web`, with the name that the server has chosen if the manifest has none. */
   created(object: KubeObject, title: string): void;
   warn(text: string): void;
   signal: AbortSignal;
@@ -124,9 +114,8 @@ export interface Creation {
 }
 
 /**
- * Creates the objects in order. Before it creates the first one, checks every object by a dry run, except objects that need others of the
- * session, which are checked when those exist. Rejects with a UserError that names all objects that the server refuses, or with the reason
- * of the signal. The record names everything that may have been created.
+ * Creates the objects in order. Before it creates anything, checks by dry runs the objects that need no other object of the session.
+ * Rejects with a UserError about the objects that the server refuses, or with the reason of the signal.
  */
 export async function createObjects(objects: readonly PlannedObject[], creation: Creation): Promise<void> {
   const later = objects.filter((each) => needsOthers(each, objects));
@@ -190,7 +179,6 @@ const send = (
 ): Promise<KubeObject> =>
   client.api.create(planned.info, planned.namespace, markedObject(planned, id), { ...WRITE, ...options });
 
-/** Resolves with a sentence about an object that the server refused. Rejects with `error` if it is not an error of the API. */
 async function problemOf(
   error: unknown,
   planned: PlannedObject,
@@ -220,8 +208,8 @@ function reasonOf(error: ApiError, planned: PlannedObject, sessionOf: SessionOf)
 }
 
 /**
- * Resolves with the place and the value of the error if the server's message names no field, as upstream's messages about quantities, times
- * and the like; else with the message. Decodes the object again, because the response has only the message.
+ * Resolves with the server's message. Some of upstream's messages, such as those about quantities, name no field: then decodes the object
+ * again to name the field and its value.
  */
 async function badRequestOf({ message }: ApiError, planned: PlannedObject): Promise<string> {
   const { object, info } = planned;

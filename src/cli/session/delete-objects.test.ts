@@ -18,7 +18,6 @@ const metadata = (name: string, id?: string): ObjectMeta => ({
   labels: id === undefined ? {} : { [SESSION_LABEL]: id },
 });
 
-/** Creates a ConfigMap and Pods of the session `s1`, and objects that do not belong to this session. */
 async function session() {
   const backend = await registryBackend();
   const config = (name: string, id?: string): ConfigMap => ({

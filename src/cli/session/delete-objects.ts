@@ -1,8 +1,7 @@
 /**
- * Deletes everything that a session has created, step by step, in reverse order of its creation. The session itself calls deleteObjects(),
- * or, if the session was killed, another session or `lifepod down`.
+ * Deletes everything that a session has created, step by step, in reverse order of its creation.
  *
- * Reads and writes the objects with the label of the session, of the kinds in its record. Writes nothing else.
+ * Reads and writes the objects with the label of the session, of the kinds in its record.
  * Invariants:
  *  1. An object without the label is never deleted, and neither is an object that has replaced one with the label.
  *  2. A step (see deletionStep()) begins when neither the objects of the previous step nor the objects that they owned exist any more, or
@@ -27,22 +26,25 @@ export interface Deletion {
   say(line: string): void;
   /** Aborts when the Pods must end at once. */
   hurry?: AbortSignal;
-  /** Called once, before the first object is deleted. Not called if no object exists any more. */
+  /** Called once, before the first deletion. */
   begins?(): void;
-  /** Returns the Pods to end after `hurry` aborts: the Pods that the session or its objects have created. */
+  /** Returns the Pods that the session or its objects have created. They end quickly after `hurry` aborts. */
   pods?(): readonly Pod[];
-  /** How long each step waits for the deletion of objects that neither are nor create Pods. Undefined: without a limit. */
+  /** How long each step except that of the workloads waits; undefined: without a limit. */
   limitMillis?: number;
   /** The grace period of the Pods that the session has created itself. Undefined: each Pod keeps its own. */
   gracePeriodSeconds?: number;
-  /** Called when no Pod exists any more, before the next step. */
+  /** Called after the step of the workloads. */
   podsGone?(): Promise<void>;
 }
 
 /** The grace period of Pods after `hurry` has aborted. Source: kubectl delete --now. */
 const HURRIED_GRACE_SECONDS = 1;
 
-/** Deletes the recorded objects. Resolves when all steps are over. Rejects if the API refuses a delete, or with the reason of `signal`. */
+/**
+ * Deletes the recorded objects. Resolves when all steps are over, even if some objects still exist. Rejects if the API refuses a delete, or
+ * with the reason of `signal`.
+ */
 export async function deleteObjects(record: SessionRecord, deletion: Deletion, signal: AbortSignal): Promise<void> {
   const steps = Map.groupBy(record.objects, deletionStep);
   let hasBegun = false;
@@ -57,17 +59,14 @@ export async function deleteObjects(record: SessionRecord, deletion: Deletion, s
   }
 }
 
-/** The objects of a step that still exist. */
 interface Remaining {
   add(object: KubeObject): void;
-  /** Removes the object from this list, and reports how it has ended. */
   remove(object: KubeObject, how: string): void;
   isEmpty(): boolean;
   titles(): string;
 }
 
 function createRemaining(say: (line: string) => void, emptied: () => void): Remaining {
-  /** The titles of the objects that remain, by UID. */
   const open = new Map<string, string>();
   return {
     add: (object) => void open.set(uidOf(object), titleOf(object.kind, object.metadata)),
@@ -102,7 +101,7 @@ async function deleteStep(
   deletion.hurry?.addEventListener('abort', () => hurry(deletion, watching), { signal: watching, once: true });
   const parts = [...Map.groupBy(recorded, keyOf).values()].flatMap(([first]) => {
     if (first === undefined) return [];
-    // An object that appears after the step has begun was created by a request that was under way.
+    // A request that was under way when the step began may create an object later.
     const added = (object: KubeObject): void => void (hasBegun && remove(object, first));
     return [{ first, informer: watchPart(id, first, deletion, { added, remaining }, watching) }];
   });
@@ -129,7 +128,6 @@ async function deleteStep(
   }
 }
 
-/** Watches the objects of the session of one kind in one namespace. Removes deleted objects from `remaining`. */
 function watchPart(
   id: string,
   first: RecordedObject,
@@ -157,14 +155,12 @@ function watchPart(
   );
 }
 
-/** Returns whether the object is a Pod that has ended, but that finalizers keep in the API. */
 const hasEndedAs = ({ resource }: RecordedObject, object: KubeObject): boolean =>
   resource === 'pods' && onlyFinalizersLeft(object);
 
 const foreignFinalizers = ({ metadata }: KubeObject): string[] =>
   (metadata.finalizers ?? []).filter((name) => name.includes('/') && !/(?:^|\.)(?:kubernetes|k8s)\.io\//.test(name));
 
-/** Returns the finalizers of an object that is being deleted, except those of Kubernetes itself; empty for other objects. */
 const awaited = (object: KubeObject): string =>
   object.metadata.deletionTimestamp === undefined ? '' : foreignFinalizers(object).join(', ');
 
@@ -195,7 +191,7 @@ async function deleteOne(
   const options = {
     preconditions: { uid: uidOf(object) },
     ...(kind === 'Pod' ? { gracePeriodSeconds } : {}),
-    // With Foreground, the server removes an object after the objects that it owns: its Pods then do not exist any more, either.
+    // With Foreground, the object remains until the server has deleted its dependents, such as Pods.
     propagationPolicy: ownsPods(kind) ? 'Foreground' : 'Background',
   };
   const failed = ({ message }: Error): void =>
@@ -210,7 +206,7 @@ async function deleteOne(
   });
 }
 
-/** Deletes the Pods of the session again with a short grace period. Ignores errors: deleteStep() reports those of its own deletion. */
+/** Deletes the Pods again with a short grace period. Ignores errors, because the deletions of deleteStep() continue. */
 function hurry({ client, platform, pods = () => [] }: Deletion, signal: AbortSignal): void {
   for (const pod of pods()) {
     const options = { gracePeriodSeconds: HURRIED_GRACE_SECONDS, preconditions: { uid: uidOf(pod) } };

@@ -1,4 +1,3 @@
-/** Finds the resource of a kind in the discovery documents of the API server. */
 import { text as readText } from 'node:stream/consumers';
 import type { HttpClient } from '../../client/http-client.ts';
 import { isApiError } from '../../machinery/status.ts';
@@ -8,13 +7,10 @@ interface ResourceList {
   resources: { name: string; kind: string; namespaced: boolean }[];
 }
 
-/** Resolves with the resource of the kind in the API version; with undefined if the server does not have this kind. */
+/** Resolves with undefined if the server does not have the kind. */
 export type FindKind = (apiVersion: string, kind: string) => Promise<KindInfo | undefined>;
 
-/**
- * Returns a function that reads the discovery document of an API version once. It reads the document again if the document lacks the
- * kind, which may have been added.
- */
+/** Caches the discovery document of each API version. Reads a document again if it lacks the kind, which may have been added since. */
 export function createFindKind(client: HttpClient, signal: AbortSignal): FindKind {
   const lists = new Map<string, ResourceList>();
   const read = async (apiVersion: string): Promise<ResourceList> => {

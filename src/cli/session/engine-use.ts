@@ -57,7 +57,6 @@ import {
 
 type Say = (line: string) => void;
 
-/** Functions that print lines about a session. */
 interface Output {
   say: Say;
   /** Like say(), for lines that `lifepod run` does not print. */
@@ -71,7 +70,7 @@ export interface EngineUse {
   dead: DeadRecord[];
 }
 
-/** Throws a UserError if an option is not valid, or if the running engine has another value of an option. Creates nothing. */
+/** Throws a UserError if an option is not valid, or if the running engine has another value of an option. */
 export function checkOptions(options: UpOptions): void {
   const other = otherOptions(options);
   if (other.length === 0) return;
@@ -87,7 +86,7 @@ export function checkOptions(options: UpOptions): void {
 
 /**
  * Returns the options, such as `--port`, of which the running engine has another value; none if no engine is running. Throws a UserError if
- * an option is not valid. Creates nothing.
+ * an option is not valid.
  */
 export function otherOptions(options: UpOptions): string[] {
   checkMachine(() => usesPrivateContainerd(options));
@@ -132,9 +131,7 @@ export async function joinEngine(options: UpOptions, say: Say, stop: AbortSignal
   }
 }
 
-/**
- * Waits for the node of an engine that another process has started, perhaps just before. Rejects if the engine ends, or if `stop` aborts.
- */
+/** Waits for the node of an engine that another process has started. Rejects if the engine ends, or if `stop` aborts. */
 export async function untilReady(dataDir: string, client: HttpClient, say: Say, stop: AbortSignal): Promise<void> {
   const ending = new AbortController();
   const signal = AbortSignal.any([stop, ending.signal]);
@@ -159,7 +156,6 @@ export async function untilReady(dataDir: string, client: HttpClient, say: Say, 
   }
 }
 
-/** Starts an engine that the last session stops. */
 async function start(options: UpOptions, say: Say, stop: AbortSignal): Promise<void> {
   const ready = await startDetached({ ...options, forSessions: true }, stop);
   say(readyText(ready));
@@ -167,7 +163,7 @@ async function start(options: UpOptions, say: Say, stop: AbortSignal): Promise<v
   for (const note of kubeconfigNotes(usableKubeconfig(options.dataDir), false)) say(note);
 }
 
-/** Runs `lifepod down` after a failed start if the engine has no Pods and no session has objects that must be deleted. */
+/** Runs `lifepod down` after a failed start, unless Pods or records of sessions may exist. */
 async function clearFailedStart(dataDir: string, say: Say): Promise<void> {
   if (settledRecord(dataDir)?.state !== 'up' || dataDirOwner(dataDir) !== undefined) return;
   // If the store cannot be read, the error of the start matters more.
@@ -191,12 +187,11 @@ export async function restartEngine(dataDir: string, say: Say): Promise<HttpClie
   }
 }
 
-/** How an engine that ended during a session has ended. */
 export type EngineEnd = 'down' | 'stopped' | 'failed';
 
 /**
- * Resolves when the engine has ended: with `down` after `lifepod down`, which has deleted everything, with `failed` if the engine was
- * started by a session, and otherwise with `stopped`. Does not settle after `signal` has aborted.
+ * Resolves when the engine has ended: with `down` after `lifepod down`, which has deleted everything, with `failed` if a session had
+ * started the engine, and otherwise with `stopped`. Does not settle after `signal` has aborted.
  */
 export async function engineEnded(dataDir: string, record: OwnRecord, signal: AbortSignal): Promise<EngineEnd> {
   const ofSession = isSessionEngine(dataDir);
@@ -209,8 +204,8 @@ export async function engineEnded(dataDir: string, record: OwnRecord, signal: Ab
 }
 
 /**
- * Ends the session's use of the engine, and stops an engine that no session needs any more. `isClean` is whether all objects of the session
- * are deleted; if not, its record remains, so that another process deletes them later.
+ * Ends the session's use of the engine, and stops an engine that no session needs any more. `isClean`: all objects of the session are
+ * deleted. Otherwise the record remains, so that another process can delete them.
  */
 export async function leaveEngine(dataDir: string, record: OwnRecord, isClean: boolean, output: Output): Promise<void> {
   const gate = await lockGate(dataDir, new AbortController().signal);
@@ -224,7 +219,7 @@ export async function leaveEngine(dataDir: string, record: OwnRecord, isClean: b
   }
 }
 
-/** Stops the engine if a session has started it, no session uses it, and it has no Pods left. The caller has locked the gate. */
+/** The caller has locked the gate. */
 async function stopUnused(dataDir: string, { say, detail }: Output): Promise<void> {
   if (dataDirOwner(dataDir) === undefined || !isSessionEngine(dataDir)) return;
   if (hasLiveSessions(dataDir)) {
@@ -242,8 +237,7 @@ async function stopUnused(dataDir: string, { say, detail }: Output): Promise<voi
 }
 
 /**
- * Calls `use` with whether sessions use the engine, and resolves with its result. Meanwhile no session joins the engine or stops it. Waits
- * while a session starts or stops the engine, so that the engine may have ended when `use` is called.
+ * Calls `use` with whether sessions use the engine. No session joins or leaves meanwhile. When `use` is called, the engine may have ended.
  */
 export async function betweenSessions<T>(dataDir: string, use: (hasSessions: boolean) => T): Promise<T> {
   const gate = await lockGate(dataDir, new AbortController().signal);
@@ -255,9 +249,8 @@ export async function betweenSessions<T>(dataDir: string, use: (hasSessions: boo
 }
 
 /**
- * Calls keepSessionEngine() for an engine that the caller is going to stop: a session that joins the engine before it stops then does not
- * start another engine afterwards. Does nothing if a session uses the engine or if the engine has ended. Resolves with whether no session
- * uses the engine.
+ * Calls keepSessionEngine() before the caller stops an engine that no session uses: a session that joins meanwhile then does not start
+ * another engine. Resolves with whether no session uses the engine.
  */
 export const takeOverUnused = (dataDir: string, pid: number): Promise<boolean> =>
   betweenSessions(dataDir, (hasSessions) => {
@@ -265,9 +258,7 @@ export const takeOverUnused = (dataDir: string, pid: number): Promise<boolean> =
     return !hasSessions;
   });
 
-/**
- * Turns the running engine with the PID, which a session has started, into one that no session stops: changes its role in the lock file.
- */
+/** Makes the engine with the PID one that no session stops: replaces the role `session` in the lock file. */
 export function keepSessionEngine(dataDir: string, pid: number): void {
   const fd = openSync(lockPath(dataDir), constants.O_WRONLY | constants.O_NOFOLLOW);
   // A reader sees the old or the new word, because the line keeps its length.

@@ -1,13 +1,12 @@
 /**
- * Locks files. The kernel releases the locks when this process ends, even by kill -9. The locks are those of flock(2), which Node.js does
- * not have, so the flock command sets them on a file that this process has opened (see tryFlock()).
+ * Locks files. The kernel releases the locks when this process ends, even by kill -9. Node.js has no flock(2), so the flock command locks a
+ * file that this process has opened.
  */
 import { spawn } from 'node:child_process';
 import { closeSync, constants, openSync } from 'node:fs';
 import { missingFlock, tryFlock } from '../../platform/files.ts';
 
 export interface FileLock {
-  /** The locked file, open for reading and writing. */
   readonly fd: number;
   /** Releases the lock and closes the file. Does nothing the second time. */
   release(): void;
@@ -35,7 +34,7 @@ export async function lockFile(path: string, signal: AbortSignal): Promise<FileL
     for (;;) {
       const code = await flock(fd, signal);
       if (code === 0) return lockOf(fd);
-      // null means that a signal has killed the command: Ctrl+C can reach it before it has its own process group. The loop tries again.
+      // null: a signal has killed the command. Ctrl+C can reach the command before it has its own process group.
       if (code !== null) throw new Error(`flock ended with exit code ${code}`);
     }
   } catch (error) {
@@ -44,7 +43,6 @@ export async function lockFile(path: string, signal: AbortSignal): Promise<FileL
   }
 }
 
-/** Runs the flock command on the open file. Resolves with its exit code, or with null if a signal killed it. */
 function flock(fd: number, signal: AbortSignal): Promise<number | null> {
   return new Promise((resolve, reject) => {
     const child = spawn('flock', ['--exclusive', '3'], {

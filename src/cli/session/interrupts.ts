@@ -4,22 +4,19 @@
  */
 import { SIGNAL_CODES } from '../signals.ts';
 
-/** The effects of the signals that a session has received. */
 export interface Interrupts {
-  /** Aborts with the first signal. */
   readonly stop: AbortSignal;
-  /** Aborts with the second signal. */
   readonly hurry: AbortSignal;
-  /** Returns the exit code for the first signal; undefined if there was no signal. Source: the exit codes of shells. */
+  /** Returns the exit code of the first interruption; undefined if there was none. */
   exitCode(): number | undefined;
   /** Counts a signal, or an event with the same effect, such as a closed pipe. */
   interrupt(exitCode: number): void;
 }
 
-/** The exit code of a program that SIGPIPE has killed because it wrote to a closed pipe. */
+/** The exit code of a program that SIGPIPE has killed. */
 export const CLOSED_PIPE_CODE = 141;
 
-/** Returns the interrupts of a session. Calls `leave` with the exit code of the first signal at the third signal and at each later one. */
+/** Calls `leave` with the first exit code at the third interruption and at each later one. */
 export function createInterrupts(leave: (exitCode: number) => void): Interrupts {
   const [stop, hurry] = [new AbortController(), new AbortController()];
   let first: number | undefined;
@@ -37,7 +34,7 @@ export function createInterrupts(leave: (exitCode: number) => void): Interrupts 
   };
 }
 
-/** Passes the signals of this process to `interrupts`. The handlers remain installed, so that no signal ends the process early. */
+/** The handlers remain installed, so that no signal ends the process early. */
 export function handleSignals(interrupts: Interrupts): void {
   for (const [name, code] of Object.entries(SIGNAL_CODES)) {
     process.on(name, () => {
@@ -47,7 +44,7 @@ export function handleSignals(interrupts: Interrupts): void {
   }
   // A closed terminal or pipe must not end the process before it has deleted its objects.
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
-  // An error means that the program that reads the logs has ended. Node.js reports this only when the next write to the pipe fails.
+  // An error means that the program that reads the logs has ended.
   process.stdout.once('error', () => {
     if (interrupts.exitCode() === undefined) interrupts.interrupt(CLOSED_PIPE_CODE);
   });

@@ -31,11 +31,8 @@ export function parseManifests(text: string, file: string): Manifest[] {
 }
 
 export interface Errors {
-  /** Returns what `read` returns. If `read` throws a UserError, keeps its message and returns an empty list. */
   collect(read: () => Manifest[]): Manifest[];
-  /** The messages that were kept. */
   readonly messages: readonly string[];
-  /** Throws one UserError with the messages that were kept, if there are any. */
   throwAny(): void;
 }
 
@@ -59,7 +56,7 @@ export function createErrors(): Errors {
   };
 }
 
-/** Returns, for each of the concatenated JSON documents, a function that returns the document's value; undefined for other text. */
+/** Returns a reader of each concatenated JSON document; undefined for text that is not JSON. */
 function jsonDocuments(text: string): (() => unknown)[] | undefined {
   if (!/^\s*\{/.test(text)) return undefined;
   try {
@@ -72,7 +69,6 @@ function jsonDocuments(text: string): (() => unknown)[] | undefined {
   }
 }
 
-/** Splits text after each brace that closes an outermost object. The text after the last such brace is also a part, unless it is blank. */
 function splitJson(text: string): string[] {
   const parts: string[] = [];
   let [depth, start, isString] = [0, 0, false];
@@ -113,16 +109,14 @@ function jsonProblem(text: string): string | undefined {
   }
 }
 
-/** Returns the end of a sentence about text that is not valid, if it is probably not a manifest; otherwise empty. */
 function notAManifest(text: string, file: string): string {
-  // Other text, such as a README, often contains examples of manifests, so its content does not show what it is.
+  // Other text, such as a README, may contain manifests as examples, so its content is not decisive.
   const isOther = /\.(?!ya?ml$|json$)\w+$/i.test(file);
   if (!isOther && /\bapiVersion\b/.test(text)) return '';
   const why = isOther ? 'its name does not end in .yaml, .yml or .json' : 'it has no field apiVersion';
   return `; ${why}, so it may not be a manifest: give a file with Kubernetes objects`;
 }
 
-/** Returns, for each document, a function that returns its value or throws a UserError. Errors in files named *.json mention JSON. */
 function yamlDocuments(text: string, file: string): (() => unknown)[] {
   const format = file.endsWith('.json') ? 'JSON' : 'YAML';
   const lines = new LineCounter();
@@ -149,7 +143,6 @@ function yamlDocuments(text: string, file: string): (() => unknown)[] {
   });
 }
 
-/** Returns the object, or the objects of a List. Throws a UserError if an object has no apiVersion, kind or name. */
 function objectsOf(document: unknown, source: string): Manifest[] {
   if (typeof document !== 'object' || document === null || Array.isArray(document)) {
     throw new UserError(`${source} is not a Kubernetes object: it must have the fields apiVersion, kind and metadata`);

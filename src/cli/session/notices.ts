@@ -14,14 +14,10 @@ import { type ContainerRuns, crashLoops } from './container-runs.ts';
 import type { SessionLogs } from './session-logs.ts';
 import { type Failure, failureOf, type Seen } from './session-state.ts';
 
-/** A line about a defer container. */
 interface EntryNotice {
-  /** The name of the defer container. */
   name: string;
   text: string;
-  /** The advice to the user; empty if no remedy is known. */
   hint: string;
-  /** Whether the entry may still run. */
   isPending: boolean;
 }
 
@@ -59,7 +55,6 @@ export function entryNotices(pod: Pod, hints: Hints, node: Node | undefined): En
   });
 }
 
-/** Returns a clause such as `defer container bye failed: exit code 5 (Error)`, or `defer container bye did not run, CAUSE`. */
 const outcomeText = (end: EntryEnd): string =>
   end.ran && end.reason !== 'Skipped'
     ? `${fatesOf([end])}: ${endText(end)}`
@@ -70,41 +65,33 @@ interface NoticeOptions {
   logs: Pick<SessionLogs, 'follow'>;
   say(line: string): void;
   hints: Hints;
-  /** Reports that a Pod has failed. */
   failed(failure: Failure): void;
 }
 
 export interface Notices {
-  /** Prints `text`, which says why a Pod waits or fails, unless it has already printed a text with the same `cause` for this Pod. */
+  /** Prints why a Pod waits or fails, once for each `cause` and Pod. */
   trouble(pod: Pod, cause: string, text: string): void;
   /** Prints which defer containers of the Pod cannot get their images, or were due and did not run or failed. */
   entries(pod: Pod, node: Node | undefined): void;
-  /** Prints which containers of the Pod keep failing, and why. Resolves when the lines are printed. */
   crashLoops(pod: Pod, runs: ContainerRuns): Promise<void>;
   /** Reports, once, that the Pod has failed by itself, after its logs are printed. Does nothing for other Pods. */
   failure(seen: Seen<Pod>): Promise<void>;
 }
 
-/**
- * Returns whether a session reports the failure of the Pod when it happens, and not only at its end: no controller replaces the Pod, and
- * the Pod does not fail because it is deleted.
- */
+/** A controller replaces a failed Pod, and a deleted Pod is expected to end. */
 const failsByItself = ({ object, isGone }: Seen<Pod>): boolean =>
   !isGone &&
   object.status?.phase === 'Failed' &&
   object.metadata.deletionTimestamp === undefined &&
   controllerOf(object) === undefined;
 
-/** Resolves with the steps in the record of the Pod; with none if they cannot be read. */
 const stepsOf = (client: Client, pod: Pod): Promise<Transition[]> =>
   lifeOf(client, pod).then(
     ({ records }) => transitionsOf(records),
     () => [],
   );
 
-/** Returns notices that print their lines with `say`. */
 export function createNotices({ client, logs, say, hints, failed }: NoticeOptions): Notices {
-  /** The causes of the lines that were printed, each with the UID of its Pod. */
   const said = new Set<string>();
   const isNew = (pod: Pod, cause: string): boolean => {
     const key = `${uidOf(pod)} ${cause}`;

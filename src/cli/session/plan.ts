@@ -7,19 +7,16 @@ import type { KubeObject, ResourceRef } from '../../machinery/meta.ts';
 /** The label of every object that a session has created. Its value is the ID of the session. */
 export const SESSION_LABEL = 'lifepod.io/session';
 
-/** The facts about a kind that discovery reports. */
 export interface KindInfo extends ResourceRef {
   kind: string;
   namespaced: boolean;
 }
 
-/** An object that the session will create. */
 export interface PlannedObject {
   object: KubeObject;
-  /** Where the object is in the manifests. */
   source: string;
   info: KindInfo;
-  /** The namespace in which the object is created; undefined if its kind has no namespace. */
+  /** Undefined if the kind has no namespace. */
   namespace: string | undefined;
 }
 
@@ -48,7 +45,6 @@ const rankOf = ({ info }: PlannedObject): number => {
   return rank === -1 ? FIRST.length : rank;
 };
 
-/** Returns the objects in the order in which the session creates them. */
 export const inOrder = (objects: readonly PlannedObject[]): PlannedObject[] =>
   [...objects].sort((a, b) => rankOf(a) - rankOf(b));
 
@@ -60,10 +56,8 @@ export const nameOf = ({ info, object }: PlannedObject): string => titleOf(info.
 
 const placeOf = ({ namespace }: PlannedObject): string => (namespace === undefined ? '' : ` in namespace ${namespace}`);
 
-/** Returns for example `pod/web in namespace shop`. */
 export const fullNameOf = (planned: PlannedObject): string => nameOf(planned) + placeOf(planned);
 
-/** Returns a sentence for each object that has the same kind, namespace and name as an earlier one. */
 export function duplicates(objects: readonly PlannedObject[]): string[] {
   const seen = new Map<string, PlannedObject>();
   return objects.flatMap((planned) => {
@@ -77,7 +71,7 @@ export function duplicates(objects: readonly PlannedObject[]): string[] {
   });
 }
 
-/** The fields that the plan reads from an object that may be a Pod. The server has not validated the object yet. */
+/** The fields of an object that may be a Pod. The server has not validated them yet. */
 interface PodFields {
   spec?: {
     serviceAccountName?: string;
@@ -131,28 +125,24 @@ export function markedObject({ object, info, namespace }: PlannedObject, id: str
   return { ...marked, spec: { ...spec, volumeClaimTemplates } } as KubeObject;
 }
 
-/** The kinds whose objects create Pods, or objects that create Pods, and never end by themselves. */
+/** Kinds that create Pods, directly or through other objects, and never end by themselves. */
 const ENDLESS = ['CronJob', 'DaemonSet', 'Deployment', 'ReplicaSet', 'ReplicationController', 'StatefulSet'];
-/** The kinds whose objects end by themselves. */
 const ENDING = ['Job', 'Pod'];
 
-/** Returns whether objects of the kind run until they are deleted. */
 export const isEndless = (kind: string): boolean => ENDLESS.includes(kind);
 export const endsByItself = (kind: string): boolean => ENDING.includes(kind);
 
-/** Returns whether the object runs until it is deleted: its kind is endless, or it is a Pod with restartPolicy Always and no deadline. */
 export function runsUntilDeleted({ info, object }: PlannedObject): boolean {
   const spec = (object as PodFields).spec ?? {};
   const restarts = info.kind === 'Pod' && (spec.restartPolicy ?? 'Always') === 'Always';
   return isEndless(info.kind) || (restarts && spec.activeDeadlineSeconds === undefined);
 }
 
-/** Returns whether objects of the kind own other objects, which must be deleted before the object is removed. */
 export const ownsPods = (kind: string): boolean => ENDLESS.includes(kind) || kind === 'Job';
 
 /**
- * The groups of v1.33 with a dot in their name, and the group of the metrics. Groups of custom resources may end with `.k8s.io`, too, such
- * as gateway.networking.k8s.io. Source: staging/src/k8s.io/api, and the groups of the aggregator and of apiextensions.
+ * The groups of v1.33 with a dot in their name, and the group of the metrics. Custom groups may end with `.k8s.io`, too, such as
+ * gateway.networking.k8s.io. Source: staging/src/k8s.io/api, and the groups of the aggregator and of apiextensions.
  */
 const BUILT_IN: ReadonlySet<string> = new Set(
   [
@@ -178,15 +168,14 @@ const BUILT_IN: ReadonlySet<string> = new Set(
   ].map((name) => `${name}.k8s.io`),
 );
 
-/** Returns whether the API version may be one of custom resources. */
 export const mayBeCustom = (apiVersion: string): boolean =>
   apiVersion.includes('/') && !isBuiltIn(apiVersion.replace(/\/.*/, ''));
 
 const isBuiltIn = (group: string): boolean => !group.includes('.') || BUILT_IN.has(group);
 
 /**
- * Returns the number of the step in which the session deletes objects of the kind. A step begins when the objects of the previous step do
- * not exist any more, so that the Pods of an operator can finalize its objects, and defer containers can use Services and accounts.
+ * Returns the step in which the session deletes objects of the kind. A step begins when the objects of the previous step do not exist any
+ * more, so that the Pods of an operator can finalize its objects, and defer containers can use Services and accounts.
  */
 export function deletionStep({ group, kind }: { group: string; kind: string }): number {
   if (!isBuiltIn(group)) return 0;

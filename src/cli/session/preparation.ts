@@ -12,15 +12,12 @@ import { oneLine } from '../why/subject.ts';
 
 const [SANDBOX, VOLUMES] = ['FailedCreatePodSandBox', 'FailedMount'];
 
-/** Returns whether the Event reports that the sandbox or the volumes of a Pod cannot be prepared. */
 export const isAboutPreparation = ({ reason }: CoreV1Event): boolean => reason === SANDBOX || reason === VOLUMES;
 
 export interface PreparationProblem {
-  /** A clause about the problem, such as `its sandbox cannot be created: no address is free`. */
   text: string;
-  /** `sandbox` or `volumes`. It does not contain the message, because the messages of repeated attempts may differ in IDs. */
+  /** `sandbox` or `volumes`: the messages of repeated attempts may differ in IDs. */
   cause: string;
-  /** The advice to the user; empty if no remedy is known. */
   hint: string;
 }
 

@@ -5,7 +5,7 @@ import { createPullReports } from './pulls.ts';
 
 const MIB = 1024 * 1024;
 
-/** Returns a Pod with a container for each image. The value is the progress of a pull, or the ID of an image that has been pulled. */
+/** `images`: the progress of a pull, or the ID of a pulled image, by image. */
 function podOf(images: Record<string, PullProgress | string | undefined>): Pod {
   const statuses = Object.entries(images).map(([image, state], index): ContainerStatus => {
     const waiting = { reason: 'ContainerCreating', message: pullMessage(image, state as PullProgress) };

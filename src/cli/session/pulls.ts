@@ -4,7 +4,6 @@ import type { Pod } from '../../api/generated/types.ts';
 import { podContainers } from '../pod-containers.ts';
 import type { TerminalLine } from '../progress/terminal-line.ts';
 
-/** Returns the pulls that the statuses of the Pods report, by image. The node reports a pull that has lasted for about a second. Pure. */
 export function pullsOf(pods: readonly Pod[]): Map<string, ReportedPull> {
   const pulls = pods.flatMap((pod) =>
     podContainers(pod).flatMap(({ status }) => reportedPull(status?.state?.waiting?.message) ?? []),
@@ -12,7 +11,6 @@ export function pullsOf(pods: readonly Pod[]): Map<string, ReportedPull> {
   return new Map(pulls.map((pull) => [pull.image, pull]));
 }
 
-/** Returns whether a container runs the image, or has run it, or is about to run it. Pure. */
 const isPulled = (image: string, pods: readonly Pod[]): boolean =>
   pods.some((pod) => {
     const containers = [...(pod.spec?.initContainers ?? []), ...(pod.spec?.containers ?? [])];
@@ -30,7 +28,6 @@ export function createPullReports(
   line: Pick<TerminalLine, 'isShown' | 'show'>,
   say: (line: string) => void,
 ): (pods: readonly Pod[]) => void {
-  /** The images for which the beginning of a pull has been printed, but not its end. */
   const said = new Set<string>();
   return (pods) => {
     const pulls = pullsOf(pods);

@@ -32,7 +32,6 @@ function isMissing(path: string): boolean {
 
 /** The error about files that cannot be read or are not valid. Its message has a line for each problem. */
 export class UnreadManifestsError extends UserError {
-  /** The objects of the other files. */
   readonly others: readonly Manifest[];
 
   constructor(lines: readonly string[], others: readonly Manifest[]) {
@@ -42,9 +41,9 @@ export class UnreadManifestsError extends UserError {
 }
 
 /**
- * Resolves with the objects of all files in order; the files of a folder in the order of their names. `-` means standard input. Rejects
- * with an UnreadManifestsError if files cannot be read or are not valid, or are given twice, and with a UserError if there is no object.
- * Rejects if `signal` aborts. Calls `warn` with a line about each file without an object, if another file has objects.
+ * Resolves with the objects of all files in order; `-` means standard input. Rejects with an UnreadManifestsError if files cannot be read,
+ * are not valid or are given twice, and with a UserError if there is no object. Calls `warn` about each file without an object if another
+ * file has objects.
  */
 export async function readManifests(
   paths: readonly string[],
@@ -106,7 +105,6 @@ function filesOf(path: string): string[] {
 
 const contentOf = (path: string): string => readable(path, () => readFileSync(path, 'utf8'));
 
-/** Returns the result of `read`. If `read` throws, throws a UserError about the manifest instead. */
 function readable<T>(path: string, read: () => T): T {
   try {
     return read();

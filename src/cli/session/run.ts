@@ -11,7 +11,6 @@ export interface RunOptions {
   env?: string[];
 }
 
-/** Runs the command in a Pod. Sets the exit code to that of the command. */
 export async function run(image: string, command: readonly string[], options: RunOptions): Promise<void> {
   const { dataDir, namespace } = options;
   const object = podOf(image, command, options);
@@ -19,7 +18,7 @@ export async function run(image: string, command: readonly string[], options: Ru
   await runSession({ dataDir, namespace }, output, () => Promise.resolve([{ object, source: '' }]));
 }
 
-/** Escapes the text, so that the node does not expand $(NAME) in it. Source: the expansion of references to variables in Pods. */
+/** Escapes `$`, so that the node does not expand $(NAME). */
 const literal = (text: string): string => text.replaceAll('$', '$$$$');
 
 const LONGEST_PREFIX = 50;
@@ -46,7 +45,6 @@ export function podOf(
   return object as unknown as KubeObject;
 }
 
-/** Returns the last part of the image's name without its tag and digest, as a valid part of a Pod's name. */
 function prefixOf(image: string): string {
   const base = image.replace(/@.*$/, '').replace(/^.*\//, '').replace(/:.*$/, '');
   const valid = base

@@ -11,10 +11,8 @@ import { colored, createTimedLines } from '../logs/merged-lines.ts';
 import type { PodContainer } from '../pod-containers.ts';
 
 export interface LogFormat {
-  /** Whether each line begins with the names of its Pod and container. */
   hasPrefix: boolean;
   hasColors: boolean;
-  /** Whether the prefix contains the namespace. */
   hasNamespace: boolean;
 }
 
@@ -24,7 +22,6 @@ export interface SessionLogs {
    * ended.
    */
   follow(pod: Pod): Promise<void>;
-  /** Resolves when the logs of all Pods that are followed have ended. */
   ended(): Promise<void>;
 }
 
@@ -44,7 +41,7 @@ export function createPrefixes({
   };
 }
 
-/** Returns functions that print logs of Pods. `signal` ends all logs. Calls `complain` with a line about each log that cannot be read. */
+/** `signal` ends all logs. `complain` gets a line about each log that cannot be read. */
 export function createSessionLogs(
   client: HttpClient,
   format: LogFormat,

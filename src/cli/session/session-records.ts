@@ -1,8 +1,8 @@
 /**
  * Keeps the records of the sessions of a data folder, and finds out which sessions are alive.
  *
- * Reads and writes the folder `sessions` of the data folder: a file for each session, named after its ID, with what the session may have
- * created; and the file `gate`.
+ * Reads and writes the folder `sessions` of the data folder: the file `gate`, and a file for each session, named after its ID, that lists
+ * what the session may have created.
  * Invariants:
  *  1. A session keeps its file locked while it lives. A file without a lock is that of a session that was killed.
  *  2. The file names a kind before the session creates an object of it, so that another process can find and delete every object.
@@ -17,35 +17,31 @@ import { removeIfEmpty } from '../../platform/folders/folders.ts';
 import { namingFile } from '../../platform/folders/written-file.ts';
 import { type FileLock, lockFile, tryLockFile } from './file-locks.ts';
 
-/** An object that a session has created, or may have created. */
+/** An object that a session may have created. */
 export interface RecordedObject extends ResourceRef {
   kind: string;
   namespace?: string;
-  /** The name of the object; absent if the server chooses the name. */
+  /** Absent if the server chooses the name. */
   name?: string;
 }
 
 export interface SessionRecord {
-  /** The value of the session's label. */
   id: string;
   pid: number;
-  /** The objects in the order of their creation. */
   objects: RecordedObject[];
 }
 
-/** The record of this process's session. */
 export interface OwnRecord extends SessionRecord {
   /** Records the objects that the session is going to create. */
   write(objects: RecordedObject[]): void;
-  /** Removes the record, because everything has been deleted. */
   remove(): void;
   /** Leaves the record to another process, which deletes the objects. */
   abandon(): void;
-  /** Returns whether `lifepod down` has deleted all objects, and the record. */
+  /** Returns whether `lifepod down` has removed the record. */
   isRevoked(): boolean;
 }
 
-/** The record of a session that was killed. Other processes cannot claim the record until remove() or release() is called. */
+/** Other processes cannot claim the record until remove() or release() is called. */
 export interface DeadRecord extends SessionRecord {
   remove(): void;
   release(): void;
@@ -64,7 +60,7 @@ const idsIn = (dataDir: string): string[] => {
   }
 };
 
-/** Waits for the gate and locks it. Creates the folders that are missing. Rejects if `signal` aborts. */
+/** Waits for the gate and locks it. Rejects if `signal` aborts. */
 export async function lockGate(dataDir: string, signal: AbortSignal): Promise<FileLock> {
   const path = pathOf(dataDir, GATE);
   for (;;) {
@@ -76,14 +72,14 @@ export async function lockGate(dataDir: string, signal: AbortSignal): Promise<Fi
   }
 }
 
-/** Removes the gate, which the caller has locked, and the folder `sessions`. Does nothing if the folder contains records. */
+/** Does nothing if records remain. The caller has locked the gate. */
 export function removeGate(dataDir: string): void {
   if (idsIn(dataDir).length > 0) return;
   rmSync(pathOf(dataDir, GATE), { force: true });
   removeIfEmpty(folderOf(dataDir));
 }
 
-/** Creates the record of a new session. The caller has locked the gate. */
+/** The caller has locked the gate. */
 export function createRecord(dataDir: string): OwnRecord {
   const id = randomBytes(5).toString('hex');
   const path = pathOf(dataDir, id);
@@ -112,7 +108,7 @@ export function createRecord(dataDir: string): OwnRecord {
   return self;
 }
 
-/** Returns the records of all sessions, dead or alive. A record that was written only in part has no objects. */
+/** Returns the records of all sessions, dead or alive. A partly written record has no objects. */
 export const readRecords = (dataDir: string): SessionRecord[] => idsIn(dataDir).map((id) => readRecord(dataDir, id));
 
 function readRecord(dataDir: string, id: string): SessionRecord {
@@ -124,7 +120,7 @@ function readRecord(dataDir: string, id: string): SessionRecord {
   }
 }
 
-/** Returns the PID of another session that runs and has created the object, or may have; undefined if there is none. */
+/** Returns the PID of another running session that may have created the object; undefined if there is none. */
 export function sessionOf(dataDir: string, ownId: string, object: RecordedObject): number | undefined {
   const isSame = (each: RecordedObject): boolean =>
     each.group === object.group &&
@@ -133,12 +129,11 @@ export function sessionOf(dataDir: string, ownId: string, object: RecordedObject
     each.name === object.name;
   return readRecords(dataDir).find(
     ({ id, pid, objects }) =>
-      // While another process deletes what a killed session has left, the record is locked, and no process has its PID.
+      // A process that cleans up after a killed session locks the record, but the PID in the record is that of the killed session.
       id !== ownId && objects.some(isSame) && pid > 0 && existsSync(`/proc/${pid}`) && isLocked(dataDir, id),
   )?.pid;
 }
 
-/** Returns whether a process has locked the record. */
 function isLocked(dataDir: string, id: string): boolean {
   const path = pathOf(dataDir, id);
   const lock = tryLockFile(path, { create: false });
@@ -146,7 +141,6 @@ function isLocked(dataDir: string, id: string): boolean {
   return lock === undefined && readTextIfPresent(path) !== undefined;
 }
 
-/** Removes the record of a session after its objects have been deleted. */
 export const removeRecord = (dataDir: string, id: string): void => rmSync(pathOf(dataDir, id), { force: true });
 
 /** Returns the records of the sessions that were killed. The caller has locked the gate, and must remove or release each record. */

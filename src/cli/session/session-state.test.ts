@@ -41,7 +41,7 @@ const job = (uid: string, condition?: string): Job => ({
   status: { conditions: condition === undefined ? [] : [{ type: condition, status: 'True' }] } as Job['status'],
 });
 
-/** Returns the state of a complete session. `gone`: the names of the Pods and Jobs that do not exist any more. */
+/** `gone`: the names of the Pods and Jobs that do not exist any more. */
 function state(pods: Pod[], jobs: Job[] = [], more: Partial<SessionState> & { gone?: string[] } = {}): SessionState {
   const { gone = [], ...rest } = more;
   const seen = <T extends Pod | Job>(objects: T[]) =>

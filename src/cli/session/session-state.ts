@@ -27,9 +27,7 @@ import { called, controllerOf, type Living, oneLine } from '../why/subject.ts';
 import { type ContainerRuns, failedStartOf, NO_RUNS, startedContainers } from './container-runs.ts';
 import { preparationProblem } from './preparation.ts';
 
-/** The objects of the session that run something, with the last version that was seen. */
 export interface SessionState {
-  /** Whether all objects have been created. */
   isComplete: boolean;
   /** Whether one of the objects never ends by itself, such as a Deployment. */
   hasEndless: boolean;
@@ -37,7 +35,6 @@ export interface SessionState {
   ending: ReadonlySet<string>;
   /** The Pods that the session or its objects have created, including Pods that do not exist any more, by UID. */
   pods: ReadonlyMap<string, Seen<Pod>>;
-  /** The Jobs of the session, by UID. */
   jobs: ReadonlyMap<string, Seen<Job>>;
 }
 
@@ -52,8 +49,8 @@ const conditionOf = (job: Job, type: string): boolean =>
 export const isFinished = (job: Job): boolean => conditionOf(job, 'Complete') || conditionOf(job, 'Failed');
 
 /**
- * Returns whether nothing of the session runs any more or will run again: all Pods and Jobs of the manifests have ended or do not exist any
- * more, and no object runs until it is deleted. A session without Pods and Jobs in its manifests never ends by itself.
+ * Returns whether all Pods and Jobs of the manifests have ended or been deleted, and no object is endless, such as a Deployment. A session
+ * without Pods and Jobs in its manifests never ends by itself.
  */
 export function isOver({ isComplete, hasEndless, ending, pods, jobs }: SessionState): boolean {
   if (!isComplete || hasEndless || ending.size === 0) return false;
@@ -71,7 +68,7 @@ export function isOver({ isComplete, hasEndless, ending, pods, jobs }: SessionSt
 function hasFailed(pod: Seen<Pod>, jobs: SessionState['jobs']): boolean {
   const { object, isGone } = pod;
   const controller = controllerOf(object);
-  // A Pod without a node, or that is deleted by force, does not become Failed before it is deleted.
+  // A Pod that has no node, or is deleted by force, does not become Failed before its deletion.
   if (isGone && controller === undefined && !hasEnded(object)) return isDeletedUnstarted(pod);
   if (object.status?.phase !== 'Failed') return false;
   if (controller === undefined) return true;
@@ -80,12 +77,10 @@ function hasFailed(pod: Seen<Pod>, jobs: SessionState['jobs']): boolean {
 }
 
 export interface Failure {
-  /** The UID of the Pod or Job. */
   uid: string;
-  /** The Pod or Job that has failed, such as `pod/web`. */
   title: string;
   exitCode: number;
-  /** The cause of the failure if the program did not report it, for example because the command could not start; else undefined. */
+  /** Undefined if the program itself has probably reported the cause. */
   cause?: string;
 }
 
@@ -98,7 +93,7 @@ export function firstFailure({ pods, jobs }: SessionState): Failure | undefined 
   return job && { uid: uidOf(job.object), title: `job/${job.object.metadata.name}`, exitCode: 1 };
 }
 
-/** Returns the failure of a Pod that has failed. `steps` are those of its record, as far as they are known. */
+/** `steps` are those of the Pod's record, as far as they are known. */
 export function failureOf(seen: Seen<Pod>, steps: readonly Transition[] = []): Failure {
   const { object } = seen;
   const common = { uid: uidOf(object), title: `pod/${object.metadata.name}` };
@@ -108,8 +103,8 @@ export function failureOf(seen: Seen<Pod>, steps: readonly Transition[] = []): F
 }
 
 /**
- * Returns whether the Pod was deleted before one of its containers ran. Its containers then have exit codes that no program has returned.
- * Returns false for a Pod whose status has another reason for its end, such as Evicted.
+ * Returns whether the Pod was deleted before one of its containers ran: the exit codes are then not those of a program. Returns false if
+ * the status has another reason, such as Evicted.
  */
 const isDeletedUnstarted = ({ object, isGone }: Seen<Pod>): boolean =>
   (object.metadata.deletionTimestamp !== undefined || (isGone && !hasEnded(object))) &&
@@ -147,8 +142,8 @@ export const exitCodeOf = (pod: Pod): number => failedExits(pod)[0]?.exitCode ??
 const PROGRAM_FAILED = 'Error';
 
 /**
- * Returns the reason and message of the Pod, else why the node stopped the container of the first of failedExits(), else the reason and
- * message of that exit. Returns {} if there is none or the reason is Error.
+ * Returns the Pod's own reason; without one, why the node stopped the container, else the reason of its exit. Returns {} if the reason is
+ * Error or unknown.
  */
 function causeOf(pod: Pod, steps: readonly Transition[]): { cause?: string } {
   const [exit] = failedExits(pod);
@@ -164,34 +159,29 @@ function causeOf(pod: Pod, steps: readonly Transition[]): { cause?: string } {
   return { cause: message ? `${reason}: ${message}` : reason };
 }
 
-/** A reason why a Pod does not start. */
 export interface Obstacle {
   text: string;
-  /** A key for reports: if a Pod has several obstacles with the same `cause`, the user needs to read only one of them. */
+  /** Of several obstacles of a Pod with the same cause, the user needs to read only one. */
   cause: string;
-  /** The actions that the user can take; empty if there are none, or if `text` already names them. */
+  /** Empty if there is no action, or if `text` names the actions. */
   hint: string;
   /** Whether only a change of the Pod removes the obstacle. */
   isFinal: boolean;
 }
 
-/** The reasons of the state `waiting` that last until the Pod is changed. */
+/** Reasons of `waiting` that last until the Pod is changed. */
 const FINAL_REASONS = ['ErrImageNeverPull', 'InvalidImageName'];
-/** A part of the messages with which runtimes refuse names that the node accepts, such as UPPER/x:1. The node repeats such a pull. */
+/** Part of the messages with which runtimes refuse names that the node accepts, such as UPPER/x:1. */
 const REFUSED_NAME = 'invalid reference format';
-/** The reasons of the state `waiting` that show an obstacle that may end without a change of the Pod. */
+/** Reasons of `waiting` that may end without a change of the Pod. */
 const PASSING_REASONS = ['CreateContainerConfigError', 'CreateContainerError', 'RunContainerError'];
 
-/** Facts about a Pod that its object does not contain. */
 export interface PodFacts {
   hints: Hints;
-  /** Facts about the containers from earlier statuses of the Pod. Absent: no container has run. */
+  /** Facts from earlier statuses of the Pod. Absent: no container has run. */
   runs?: ContainerRuns | undefined;
-  /** The node of the Pod; undefined if it is not known. */
   node?: Node | undefined;
-  /** All nodes; undefined if they are not known. */
   nodes?: readonly Node[] | undefined;
-  /** The last Event about the preparation of the Pod. */
   event?: CoreV1Event | undefined;
 }
 
@@ -214,7 +204,7 @@ export function obstacleOf(pod: Pod, facts: PodFacts): Obstacle | undefined {
 function waitingOf(pod: Pod, container: PodContainer, facts: PodFacts): Obstacle | undefined {
   const { hints, node, runs = NO_RUNS } = facts;
   const { kind, name, status } = container;
-  // A failed start is checked first, because between the attempts to start the container, the state `waiting` has other reasons.
+  // Between two attempts to start the container, `waiting` has other reasons, so a failed start is checked first.
   const failedStart = failedStartOf(container, runs);
   if (failedStart !== undefined) {
     const text = `container ${name}: ${failedStart}`;
@@ -241,7 +231,6 @@ function waitingOf(pod: Pod, container: PodContainer, facts: PodFacts): Obstacle
   return { text, cause: text, hint: actionsText(actions), isFinal };
 }
 
-/** Returns what a session knows about the Pod, for the functions that explain its state to `lifepod why`. */
 const subjectOf = (pod: Pod, { hints, node, nodes }: PodFacts): Living => ({
   name: pod.metadata.name,
   namespace: pod.metadata.namespace ?? '',
@@ -258,7 +247,7 @@ const subjectOf = (pod: Pod, { hints, node, nodes }: PodFacts): Living => ({
 /** How long an obstacle that is not final may last before the Pod counts as unable to start. */
 export const OBSTACLE_MILLIS = 120_000;
 
-/** The Pods that have an obstacle, by UID: the obstacle, the time since which the Pod has had any obstacle, and the title of the Pod. */
+/** The Pods with an obstacle, by UID. `since`: when the Pod began to have any obstacle. */
 export type Obstructed = ReadonlyMap<string, { since: number; title: string; obstacle: Obstacle }>;
 
 /** Returns the obstacles after a change of the Pod. `since` remains the same while the Pod has any obstacle. `now` is in milliseconds. */
@@ -289,5 +278,4 @@ export function giveUp(obstructed: Obstructed, now: number): { because: string }
   };
 }
 
-/** Returns the text of the obstacle with what the user can do. */
 export const withHint = ({ text, hint }: Obstacle): string => (hint === '' ? text : `${text}; ${hint}`);

@@ -2,8 +2,7 @@
  * Runs a session: creates the objects of manifests, follows the logs of their Pods, and deletes everything when all Pods and Jobs of the
  * manifests have ended, after Ctrl+C, or if a Pod cannot start. Sets the exit code of this process.
  *
- * Boundary: this file defines the order of events. The decisions are in plan.ts and session-state.ts, which are pure; other files of the
- * folder read the manifests, and write the objects in them and the record of the session (session-records.ts).
+ * This file defines the order of events. The decisions are in plan.ts and session-state.ts, which are pure.
  * Invariants:
  *  1. Nothing is created before all manifests are read and all options are checked.
  *  2. The record of the session is removed only after all its objects are deleted.
@@ -44,33 +43,28 @@ export interface SessionOptions extends UpOptions {
 interface Session {
   options: SessionOptions;
   interrupts: Interrupts;
-  /** Whether the lines of logs begin with the names of their Pod and container. */
   hasPrefix: boolean;
-  /** Prints a line about the session. */
   say(line: string): void;
-  /** Prints a line as say() does; does nothing in `lifepod run`. */
+  /** Prints a line as say() does; nothing in `lifepod run`. */
   detail(line: string): void;
 }
 
-/** Prints a line to standard error. */
 export const warn = (line: string): void => terminalLine.printAbove(process.stderr, `${line}\n`);
 const DEFAULT_NAMESPACE = 'default';
 
-/** Returns the beginning of a sentence that says which commands delete the remaining objects. */
 function nextDeletes(dataDir: string): string {
   const { engine } = hintsFor({ dataDir }, process.env);
   return `the next '${engine('up FILE')}' or '${engine('down')}' deletes`;
 }
 
-/** Runs `lifepod up FILE…`: a session with the objects of the files. */
 export async function upFiles(files: readonly string[], options: SessionOptions): Promise<void> {
-  // A user who has mistyped a path must not need sudo to read the error about it. For root, readManifests() reports these errors
-  // together with all others, but only after the end of standard input, which may take long.
+  // A user who has mistyped a path must not need sudo to read the error. For root, readManifests() reports these errors together with all
+  // others, but only after the end of standard input.
   if (process.geteuid?.() !== 0 || files.includes('-')) checkPaths(files);
   await runSession(options, { hasPrefix: true, say: warn, detail: warn }, (stop) => readManifests(files, stop, warn));
 }
 
-/** Runs a session with the manifests that `read` returns. Sets the exit code; rejects only with errors before the session begins. */
+/** Runs a session with the manifests that `read` returns. Sets the exit code of this process. */
 export async function runSession(
   options: SessionOptions,
   output: Pick<Session, 'hasPrefix' | 'say' | 'detail'>,
@@ -145,7 +139,7 @@ function leftText({ pid, objects }: SessionRecord): string {
   return `deleting what a session that was interrupted or killed (PID ${pid}) has left${ofThese}${waits}`;
 }
 
-/** Restarts the engine of the session after it has failed, and deletes the objects of the session. Resolves with whether that succeeded. */
+/** Restarts the engine after it has failed, and deletes the objects of the session. Resolves with whether that succeeded. */
 async function cleanUp({ record }: EngineUse, { options, detail, say }: Session): Promise<boolean> {
   try {
     const client = await restartEngine(options.dataDir, detail);
@@ -230,8 +224,8 @@ async function live(
 }
 
 /**
- * Returns a function that prints a UserError, and throws other errors. After `stop` has aborted, the function ignores all errors, because
- * they only show which step was interrupted.
+ * Returns a function that prints a UserError and throws other errors. After `stop` has aborted, it ignores errors, because they only show
+ * which step was interrupted.
  */
 export const refused =
   (say: (line: string) => void, stop?: AbortSignal) =>
@@ -241,7 +235,7 @@ export const refused =
     for (const line of error.message.split('\n')) say(`lifepod: ${line}`);
   };
 
-/** Prints `error` about manifests. If some files are not valid, also prints the errors that the engine finds in the other files. */
+/** If some files are not valid, also prints the errors that the engine finds in the other files. */
 async function refusedFiles(error: unknown, { options, interrupts, say }: Session): Promise<undefined> {
   refused(say)(error);
   if (!(error instanceof UnreadManifestsError)) return;
@@ -285,14 +279,13 @@ async function untilOver(
   return failure?.exitCode;
 }
 
-/** Returns a function that prints that a Pod or Job has failed, once for each. */
 function failureReports({ say, detail }: Session): (failure: Failure) => void {
   const reported = new Set<string>();
   return ({ uid, title, exitCode, cause }) => {
     if (reported.has(uid)) return;
     reported.add(uid);
     if (cause === undefined) detail(`lifepod: ${title} has failed: exit code ${exitCode}`);
-    // Without this line, the user would not see the cause, which the logs do not show.
+    // The logs do not show this cause.
     else say(`lifepod: ${title} has failed: exit code ${exitCode}: ${cause}`);
   };
 }

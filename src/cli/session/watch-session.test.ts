@@ -58,7 +58,6 @@ async function watch() {
     await backend.setStatus(PODS, 'a', name, status);
     await watched.settled();
   };
-  /** Records that the node has stopped the run of the container app with the attempt because its liveness probe has failed. */
   const recordProbe = async (pod: Pod, attempt: number, output: string): Promise<void> => {
     const of = { at: '2026-01-01T00:00:00.000000Z', container: 'app', containerKind: 'app', attempt };
     const record: PodRecord = {

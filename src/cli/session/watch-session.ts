@@ -2,9 +2,9 @@
  * Watches the Pods and Jobs of a session: keeps the SessionState up to date, follows the logs of all Pods, and reports when the session is
  * over or a Pod cannot start.
  *
- * Reads Pods, Jobs and Events in the namespaces of the session, the owners of Pods, and Nodes. Writes nothing.
+ * Reads Pods, Jobs and Events in the namespaces of the session, the owners of Pods, and Nodes.
  * Invariants:
- *  1. A Pod or Job belongs to the session if it, its controller, or the controller of its controller has the label of the session.
+ *  1. A Pod or Job belongs to the session if it, or a controller above it, has the label of the session.
  *  2. The only timer is that of giveUp(), for Pods that cannot start.
  */
 import { hasEnded } from '../../api/core/v1/pod/status/final-phase.ts';
@@ -37,12 +37,9 @@ import {
 const JOBS: ResourceRef = { group: 'batch', version: 'v1', resource: 'jobs' };
 
 export interface WatchedSession {
-  /** Adds an object that the session has created. */
   created(object: KubeObject): void;
-  /** Reports that all objects have been created. */
   complete(): void;
   state(): SessionState;
-  /** Returns the Pods of the session that exist. */
   pods(): Pod[];
   /** Resolves with undefined when the session is over, or with a sentence about a Pod that cannot start. */
   readonly over: Promise<string | undefined>;
@@ -54,9 +51,7 @@ export interface WatchOptions {
   id: string;
   client: Client;
   findKind: FindKind;
-  /** The namespaces of the session's objects. */
   namespaces: readonly string[];
-  /** Whether an object of the session may create Jobs. */
   hasJobs: boolean;
   logs: Pick<SessionLogs, 'follow'>;
   platform: Platform;
@@ -124,16 +119,15 @@ class Watched {
   readonly #ending = new Set<string>();
   readonly #pods = new Map<string, Seen<Pod>>();
   readonly #jobs = new Map<string, Seen<Job>>();
-  /** Whether an owner of objects belongs to the session, by the UID of the owner. */
   readonly #owners = new Map<string, Promise<boolean>>();
   /** The pending decisions on whether an object belongs to the session, and the notices that wait for a record or a log. */
   readonly #undecided = new Set<Promise<void>>();
   #isComplete = false;
   #hasEndless = false;
   #obstructed: Obstructed = new Map();
-  /** Facts about the runs of the containers of each Pod, by the UID of the Pod. */
+  /** By the UID of the Pod. */
   readonly #runs = new Map<string, ContainerRuns>();
-  /** The last Event about the preparation of each Pod, by the UID of the Pod, which may not have been seen yet. */
+  /** The last Event about the preparation of a Pod, by its UID. The Pod may not have been seen yet. */
   readonly #events = new Map<string, CoreV1Event>();
   readonly #notices: Notices;
   #timer: Timer | undefined;
@@ -210,7 +204,7 @@ class Watched {
     return metadata.labels?.[SESSION_LABEL] === this.#options.id;
   }
 
-  /** Resolves with whether the owner, or a controller above it, has the label of the session; false if the owner cannot be read now. */
+  /** Resolves with whether the owner, or a controller above it, has the label; false if the owner cannot be read now. */
   #isOwner(reference: OwnerReference, namespace: string | undefined): Promise<boolean> {
     const known = this.#owners.get(reference.uid);
     if (known !== undefined) return known;
@@ -254,7 +248,6 @@ class Watched {
     this.#look();
   }
 
-  /** Prints what keeps the Pod from starting, and what is wrong with its defer containers, each cause once for each Pod. */
   #noteObstacle(pod: Pod, isGone: boolean): void {
     const { platform, hints } = this.#options;
     const node = this.#nodes.get(undefined, pod.spec?.nodeName ?? '');

@@ -8,7 +8,7 @@ import { readTextIfPresent, UserError } from '../../platform/files.ts';
 import { hintsFor } from '../hints.ts';
 import { orOtherFolder } from '../kubeconfig/engine-folders.ts';
 
-/** Reads the certificates of the data folder. Throws a UserError if one is missing or damaged. */
+/** Throws a UserError if a certificate is missing or damaged. */
 export function readCertificates(dataDir: string): DatedCertificate[] {
   const textOf = (name: string): string => {
     const text = readTextIfPresent(join(dataDir, 'pki', `${name}.crt`));
@@ -29,7 +29,6 @@ export function readCertificates(dataDir: string): DatedCertificate[] {
 
 const HEADINGS = ['CERTIFICATE', 'EXPIRES', 'RESIDUAL TIME', 'RENEWAL DUE'];
 
-/** Returns the lines of a table: the headings, and a line for each certificate. */
 export function certificateTable(certificates: readonly DatedCertificate[], now: Millis): string[] {
   const rows = certificates.map(({ name, certificate, renewAt }) => {
     const left = expiryOf(certificate) - now;

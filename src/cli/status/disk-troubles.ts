@@ -8,7 +8,6 @@ import { binarySize } from '../../machinery/binary-size.ts';
 /** If less space than this is free, the next write of the store or of containerd may fail. */
 const FULL_BELOW_BYTES = 2 ** 20;
 
-/** Returns a line for each problem. */
 export function diskTroubles(dataDir: string): string[] {
   const { bavail, bsize, files, ffree } = statfsSync(dataDir);
   const troubles: string[] = [];
@@ -20,7 +19,7 @@ export function diskTroubles(dataDir: string): string[] {
   return troubles;
 }
 
-/** Returns whether the file system is read-only. Ignores other errors: permissions do not affect the engine, which runs as root. */
+/** Ignores other errors: permissions do not affect the engine, which runs as root. */
 function isReadOnly(folder: string): boolean {
   try {
     accessSync(folder, constants.W_OK);

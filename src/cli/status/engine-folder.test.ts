@@ -24,7 +24,7 @@ afterAll(() => {
 
 const PLUGIN = { LIFEPOD_KUBECTL_PLUGIN: '1' };
 
-/** A call of selectEngine() and its result. Paths are relative to the test's folder. `default`: the state of the default data folder. */
+/** Paths are relative to the test's folder. `default`: the state of the default data folder. */
 interface Case {
   options?: TargetOptions;
   kubeconfig?: string;

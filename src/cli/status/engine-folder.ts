@@ -8,20 +8,19 @@ import { engineRunsIn } from '../kubeconfig/which-engine.ts';
 import { kubeconfigPaths, type TargetOptions } from '../target.ts';
 
 export interface SelectedEngine {
-  /** The data folder of the engine; undefined if only the API can be read. */
+  /** Undefined if only the API can be read. */
   dataDir: string | undefined;
-  /** Sentences about what cannot be read. */
   unread: string[];
 }
 
-/** Returns the sentence for an unknown data folder: the engine is on another machine, or its administrator has made the kubeconfig. */
+/** The engine is on another machine, or its administrator has made the kubeconfig. */
 const unknownFolder = (): string =>
   `memory, disk, certificates and static manifests of the engine: to see them, type '${statusOf(UNKNOWN_FOLDER)}' on its machine, with its data folder as ${UNKNOWN_FOLDER}`;
 
 /**
  * Returns the folder of --data-dir, else that of the engine of --kubeconfig or KUBECONFIG, else the default folder if its engine runs, else
- * the folder of the engine of ~/.kube/config, else the default folder. Returns no folder if the user may not read it, or if
- * `kubectl lifepod`, --kubeconfig, --context or KUBECONFIG selects a server whose data folder is not known.
+ * the folder of the engine of ~/.kube/config, else the default folder. Returns no folder if the user may not read the folder, or if the
+ * options select a server whose folder is not known.
  */
 export function selectEngine(
   options: TargetOptions,
@@ -55,7 +54,6 @@ const needsRoot = (folder: string): string =>
 const statusOf = (folder: string): string =>
   hintsFor({ dataDir: folder }, process.env, undefined, true).engine('status');
 
-/** Returns the kubeconfigs that the options select. If there are none, throws a UserError if `isRequired`, else returns none. */
 function pathsOf(options: TargetOptions, env: NodeJS.ProcessEnv, isRequired: boolean, defaultFolder: string): string[] {
   try {
     return kubeconfigPaths(options, env, engineRunsIn, undefined, defaultFolder);
@@ -70,7 +68,7 @@ function stateOf(dataDir: string): 'running' | 'stopped' | 'unreadable' | 'missi
     if (dataDirOwner(dataDir) !== undefined) return 'running';
     return existsSync(dataDir) ? 'stopped' : 'missing';
   } catch (error) {
-    // Other errors, for example because `lifepod down` has locked the folder, are reported by readEngine().
+    // readEngine() reports other errors, for example a folder that `lifepod down` has locked.
     return (error as NodeJS.ErrnoException).code === 'EACCES' ? 'unreadable' : 'stopped';
   }
 }

@@ -5,12 +5,11 @@ import { readAll } from '../../node/static-pods/manifests.ts';
 import { manifestsFolder } from '../../node/static-pods/static-pods.ts';
 
 export interface ManifestTrouble {
-  /** The name of the file in the folder of manifests; empty if the folder itself cannot be read. */
+  /** Empty if the folder itself cannot be read. */
   file: string;
   message: string;
 }
 
-/** Resolves with a message for each file that defines no valid Pod; with none if the folder of manifests does not exist. */
 export async function manifestTroubles(dataDir: string, nodeName: string, now: Millis): Promise<ManifestTrouble[]> {
   const folder = manifestsFolder(dataDir);
   try {

@@ -2,7 +2,7 @@
 import { oomScore, SHIM_OOM_SCORE } from '../../platform/oom-score.ts';
 import { asRoot, needsSudo } from '../../platform/programs/typed-program.ts';
 
-/** The oom_score_adj of processes; undefined for a process that has exited. */
+/** Undefined for a process that has exited. */
 export interface OomScores {
   engine: number | undefined;
   containerd: readonly (number | undefined)[];
@@ -15,10 +15,7 @@ export const readOomScores = (engine: number, containerd: readonly number[], shi
   shims: shims.map(oomScore),
 });
 
-/**
- * Returns a warning of one sentence, or undefined if all scores are low enough. Ignores processes that have exited. `isService`: whether
- * systemd runs the engine.
- */
+/** Returns a warning of one sentence; undefined if all scores are low enough. `isService`: whether systemd runs the engine. */
 export function oomRisk(
   { engine, containerd, shims }: OomScores,
   isService: boolean,
@@ -33,7 +30,7 @@ export function oomRisk(
   name('containerd', containerd);
   name('shims', shims);
   if (parts.length === 0) return undefined;
-  // An engine with a low score was able to lower scores, so a restart helps: a new engine lowers the scores of shims of an earlier one.
+  // An engine with a low score was able to lower scores. After a restart, it lowers those of shims of the earlier engine, too.
   const isLow = engine === undefined || engine <= SHIM_OOM_SCORE;
   const advice = isLow ? restart(isService, env) : isService ? OF_SERVICE : ofShell(needsSudo(env));
   return `when memory runs out, the kernel may kill lifepod before Pods (oom_score_adj: ${parts.join(', ')}): ${advice}`;
@@ -48,7 +45,6 @@ const OF_SERVICE =
   "systemd has not applied OOMScoreAdjust=-999 of the unit: 'systemctl cat lifepod' shows whether a drop-in replaces it; if not, root lacks " +
   'CAP_SYS_RESOURCE on this machine, which is probably a container';
 
-/** `sudo`: whether the user is not root, and may therefore try sudo. */
 const ofShell = (sudo: boolean): string =>
   `root lacks CAP_SYS_RESOURCE where lifepod was started${sudo ? ', also with sudo' : ''}; if that is a container, start it again with ` +
   "'docker run --cap-add SYS_RESOURCE', else start lifepod from a shell that has it";

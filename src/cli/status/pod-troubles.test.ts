@@ -68,7 +68,7 @@ test('the table of troubles contains every recorded Pod', () => {
   expect(Object.keys(pods)).toHaveLength(25);
 });
 
-/** The troubles that the status alone shows. A user may not be permitted to read Events and records. */
+/** A user may not be permitted to read Events and records. */
 test.each<[string, string | undefined]>([
   ['crashing', 'CrashLoopBackOff'],
   ['defer-crashing', 'CrashLoopBackOff'],
@@ -156,7 +156,6 @@ test.each<[string, Living, string | undefined]>([
   expect(podTrouble(subject)?.reason).toBe(reason);
 });
 
-/** Returns a Pod that its node ended after the last run of the Pod had ended, or without any run. */
 const endedLate = (name: string, reason: string, change: (pod: Pod) => void = () => {}): Living =>
   subjectOf(name, {
     now: now + MINUTE,
@@ -214,7 +213,6 @@ function nodeWith(ready: string): Node {
   return { apiVersion: 'v1', kind: 'Node', metadata: { name: 'node-1' }, status: { conditions: [condition] } };
 }
 
-/** Returns a Pod whose init container has been running for an hour without becoming ready. */
 function initializing(change: Partial<Container>): Living {
   const pod = statusOf('init-crashing', ({ spec, status }) => {
     Object.assign(spec?.initContainers?.[0] ?? {}, change);
@@ -228,7 +226,6 @@ function created(name: string): number {
   return parseTime(pods[name]?.pod.metadata.creationTimestamp) ?? 0;
 }
 
-/** Returns a Pod whose liveness probe has ended its first run, and whose second run began `millis` ago. */
 function restarted(millis: number, stop = 'Container app failed liveness probe, will be restarted'): Living {
   const pod = statusOf('well', ({ spec, status }) => {
     Object.assign(spec?.containers[0] ?? {}, { livenessProbe: { exec: { command: ['false'] }, periodSeconds: 5 } });

@@ -1,9 +1,8 @@
 /**
  * Decides whether a Pod is well, for `lifepod status`. Pure.
  *
- * A Pod is well if it runs and is ready, if it has succeeded, or if it is starting, pulling, initializing or terminating in time.
- * Boundary: the caller reads the Pod, its warning Events and its record. If Events or steps are missing, a trouble is found later, and
- * explain() describes it in fewer words.
+ * A Pod is well if it runs and is ready, if it has succeeded, or if it is starting, pulling, initializing or terminating in time. Without
+ * Events or steps, a trouble is found later.
  * Invariant: the first of RULES that applies decides. The rules have the order of those of explain(), so that both report the same trouble.
  */
 import { isFinalPhase } from '../../api/core/v1/pod/status/final-phase.ts';
@@ -30,21 +29,20 @@ import { explainWaiting } from '../why/waiting.ts';
 export interface PodTrouble {
   /** One word, such as ErrImagePull, NotReady or FailedMount. */
   reason: string;
-  /** The time at which the trouble began; undefined if it is not known. */
   since: Millis | undefined;
 }
 
-/** Returns the trouble of the Pod, `well`, or undefined if the next rule decides. */
+/** Undefined: the next rule decides. */
 type Rule = (subject: Living) => PodTrouble | 'well' | undefined;
 
 /** A node may need this time after the deadline of a termination to kill containers and to remove the Pod. */
 const KILL_MILLIS = 10_000;
-/** The scheduler handles a new Pod within this time. */
+/** The scheduler usually handles a new Pod within this time. */
 const SCHEDULING_MILLIS = 10_000;
-/** A Pod whose containers are all ready is ready within this time, unless its node has trouble. */
+/** A Pod whose containers are all ready usually becomes ready within this time. */
 const READY_MILLIS = 10_000;
 
-/** Matches the values of the column STATUS of kubectl that are no trouble, or about which another rule decides. */
+/** Matches the values of kubectl's column STATUS that are no trouble, or about which another rule decides. */
 const USUAL =
   /^(Running|Completed|Succeeded|Pending|ContainerCreating|PodInitializing|Terminating|NotReady|Init:\d+\/\d+|Defer:\d+\/\d+)?$/;
 
@@ -98,12 +96,11 @@ const ofWaiting: Rule = (subject) => {
     if (reason !== undefined) return { reason, since: failingSince(subject, name) ?? unreadySince(subject) };
   }
   if (explainWaiting(subject) === undefined) return undefined;
-  // No container waits, so that explainWaiting() has found that the sandbox or the volumes of the Pod cannot be prepared.
+  // No container waits, so the trouble is that of the sandbox or the volumes.
   const isSandbox = lastStep(subject, ['SandboxFailed', 'SandboxReady'])?.type === 'SandboxFailed';
   return { reason: isSandbox ? 'FailedCreatePodSandBox' : 'FailedMount', since: unreadySince(subject) };
 };
 
-/** Reports containers that have failed and are about to be restarted, or that are not restarted. */
 const ofSummary: Rule = (subject) => {
   const { status } = podSummary(subject.pod);
   return USUAL.test(status) ? undefined : { reason: status, since: unreadySince(subject) };
@@ -124,7 +121,7 @@ const ofReadiness: Rule = (subject) => {
   return isReady && isLate ? { reason: ready.reason || 'NotReady', since } : undefined;
 };
 
-/** Reports a defer container that cannot get its image. The node pulls the image long before the turn of the container. */
+/** The node pulls the image of a defer container long before its turn. */
 const ofEntryImages: Rule = (subject) => {
   for (const { kind, name, status } of shownContainers(subject)) {
     const reason = kind === 'defer' ? waitingProblem(status) : undefined;
@@ -155,7 +152,6 @@ const RULES: readonly Rule[] = [
   ofRestarts,
 ];
 
-/** Returns the trouble of the Pod; undefined if the Pod is well. */
 export function podTrouble(subject: Living): PodTrouble | undefined {
   for (const rule of RULES) {
     const decision = rule(subject);
@@ -164,7 +160,7 @@ export function podTrouble(subject: Living): PodTrouble | undefined {
   return undefined;
 }
 
-/** Returns since when the Pod is not ready; the time of its start if it has never been ready; undefined if it is ready. */
+/** Returns the time of the Pod's start if it has never been ready, and undefined if it is ready. */
 function unreadySince(subject: Living): Millis | undefined {
   const { metadata, status } = subject.pod;
   const ready = conditionOf(subject, 'Ready');
@@ -173,9 +169,8 @@ function unreadySince(subject: Living): Millis | undefined {
 }
 
 /**
- * Returns since when the phase of the Pod is Failed, or undefined if no time is known. Returns the latest of several times that precede the
- * change of the phase: the node may end a Pod long after the last run of a container, or without any run, for example when the node shuts
- * down.
+ * Returns the latest of the times that precede the change of the phase to Failed: the node may end a Pod long after the last run of a
+ * container, or without any run.
  */
 function failedSince(subject: Living): Millis | undefined {
   const { spec, status } = subject.pod;
@@ -195,7 +190,7 @@ function failedSince(subject: Living): Millis | undefined {
 /** A container that fails again within this time keeps failing: a back-off lasts up to 5 min, and a run of 10 min ends it. */
 const STREAK_MILLIS = 15 * 60_000;
 
-/** Returns the time of the first failure in the latest series of failures of the container; undefined if the record has none. */
+/** Returns the time of the first failure in the latest series of failures of the container. */
 function failingSince({ transitions }: Living, container: string): Millis | undefined {
   let since: Millis | undefined;
   for (const step of transitions.filter((each) => each.container === container).sort((a, b) => b.at - a.at)) {
@@ -208,14 +203,13 @@ function failingSince({ transitions }: Living, container: string): Millis | unde
 
 /**
  * Returns whether a probe of the running container fails: an Event reports the failure, or the container should have become ready by now.
- * That time counts from the start of the container, so that a probe that fails after a success counts at once.
  */
 function failsProbe(subject: Living, { name, status }: Shown): boolean {
   const { initContainers = [], containers = [] } = subject.pod.spec ?? {};
   const spec: Container | undefined = [...initContainers, ...containers].find((each) => each.name === name);
   const { startupProbe, readinessProbe } = spec ?? {};
   const started = parseTime(status.state?.running?.startedAt);
-  // A container without probes does not become ready late: a usual init container is not ready while it runs, however long that takes.
+  // A container without probes does not become ready late. For example, an init container is not ready while it runs.
   if (started === undefined || (startupProbe === undefined && readinessProbe === undefined)) return false;
   const event = eventOf(subject, ['Unhealthy', 'ProbeWarning'], name);
   // Timestamps are whole seconds, so an Event of this run may have the same timestamp as its start.
@@ -224,7 +218,7 @@ function failsProbe(subject: Living, { name, status }: Shown): boolean {
   return subject.now - started > limit;
 }
 
-/** Returns whether a container with a startup or liveness probe was restarted so recently that the probe may not have failed again yet. */
+/** Returns whether the container was restarted so recently that its startup or liveness probe may not have failed again yet. */
 export function mayFailAgain({ spec }: Pod, { name, state, lastState }: ContainerStatus, now: Millis): boolean {
   const started = parseTime(state?.running?.startedAt);
   if (started === undefined || lastState?.terminated === undefined) return false;
@@ -233,9 +227,7 @@ export function mayFailAgain({ spec }: Pod, { name, state, lastState }: Containe
   return limit > 0 && now - started <= limit;
 }
 
-/**
- * Returns the step with which the node stopped the previous run of the container for a failed probe; undefined if that run ended otherwise.
- */
+/** Returns the step with which the node stopped the previous run for a failed probe; undefined if that run ended otherwise. */
 function probeStop({ transitions }: Living, container: string): Transition | undefined {
   const own = transitions.filter((step) => step.container === container);
   const exit = own.findLast(({ type }) => type === 'Exited');
@@ -243,10 +235,10 @@ function probeStop({ transitions }: Living, container: string): Transition | und
   return stop?.attempt === exit?.attempt ? stop : undefined;
 }
 
-/** Matches the message about a container that the node stops for a failed probe. Source: the messages of the kubelet. */
+/** Source: the messages of the kubelet. */
 const FAILED_PROBE = /failed (startup|liveness) probe/;
 
-/** Returns how long a probe takes to fail, including its initial delay; 0 if there is no probe. Source: the defaults of v1.33. */
+/** Returns how long a probe takes to fail; 0 if there is no probe. Source: the defaults of v1.33. */
 const periodOf = (probe: Probe | undefined): Millis =>
   probe === undefined
     ? 0

@@ -29,9 +29,7 @@ export interface EngineReading {
   kubeconfig: string;
   engine: NonNullable<StatusReport['engine']>;
   troubles: Trouble[];
-  /** The time at which the engine started, and the name of its node. */
   start: EngineStart;
-  /** Resolves with the manifests that the node of the engine cannot use. */
   manifestTroubles(nodes: readonly Node[]): Promise<Trouble[]>;
 }
 
@@ -39,8 +37,8 @@ export interface EngineReading {
 const START_MILLIS: Millis = 60_000;
 
 /**
- * Reads the state of the engine of the data folder `folder`, which may be a link. Rejects with a UserError if the engine is not running on
- * this machine, and with EACCES if the user may not read the data folder.
+ * `folder` may be a link. Rejects with a UserError if the engine is not running on this machine, and with EACCES if the user may not read
+ * the data folder.
  */
 export async function readEngine(folder: string, now: Millis): Promise<EngineReading> {
   const dataDir = realFolder(folder);
@@ -122,14 +120,13 @@ function readMemory(dataDir: string, pid: number) {
 
 const NFT_MILLIS = 10_000;
 
-/** Resolves with a message for each node port and host port that another engine on this machine also uses; with none if nft(8) fails. */
+/** Reports node ports and host ports that another engine on this machine also uses. Resolves with none if nft(8) fails. */
 function portTroubles(dataDir: string): Promise<string[]> {
   const { table } = networkNames({ dataDir, instance: dataDir });
   const { signal } = new AbortController();
   return sharedPorts({ name: table, signal, limitMillis: NFT_MILLIS }).catch(() => []);
 }
 
-/** Resolves with a sentence if the DNS of the running engine is missing, and one if its nftables rules are missing or cannot be read. */
 async function networkTroubles(dataDir: string, pid: number): Promise<string[]> {
   const log = logCommand(dataDir, pid);
   const advice = log === undefined ? 'the log of the engine says why' : `'${log}' says why`;

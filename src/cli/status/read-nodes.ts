@@ -23,7 +23,6 @@ export interface NodeReading {
   unread: string[];
 }
 
-/** The name of this machine's node, the time at which its engine started, and the current time. */
 export interface EngineStart {
   nodeName: string | undefined;
   startedAt: Millis;
@@ -32,7 +31,7 @@ export interface EngineStart {
   runtimeEndpoint?: string | undefined;
 }
 
-/** Reads the Nodes, or resolves with a sentence if the user may not read them. `engine` is the engine of this machine, if there is one. */
+/** Resolves with a sentence if the user may not read the Nodes. `engine` is the engine of this machine. */
 export async function readNodes(client: Client, engine?: EngineStart): Promise<NodeReading> {
   try {
     const { items } = await client.resource<Node>(NODES).list();
@@ -44,7 +43,7 @@ export async function readNodes(client: Client, engine?: EngineStart): Promise<N
   }
 }
 
-/** Resolves with the version of the server, such as v1.33.0; undefined if it reports none to this user. Rejects if it does not answer. */
+/** Resolves with undefined if the server reports no version to this user. Rejects if it does not answer. */
 export async function readVersion(client: HttpClient): Promise<string | undefined> {
   try {
     const body = await text(await client.open('/version', AbortSignal.timeout(DEADLINE_MILLIS)));
@@ -66,7 +65,7 @@ const RESOLUTION_MILLIS: Millis = 1000;
 
 /**
  * Returns the troubles that the conditions of the Node report. Until the engine of this machine has reported the state of its node, the
- * conditions are those of a former engine, for example a shutdown of the node, so the only trouble is then that the node is starting.
+ * conditions are those of a former engine, and the only trouble is that the node is starting.
  */
 export function nodeTroubles(node: Node, engine?: EngineStart): Trouble[] {
   const { metadata, status } = node;
@@ -103,7 +102,7 @@ const conditionText = ({ type, status, reason, message = '' }: NodeCondition): s
 /** Matches the message about a runtime that hangs. Source: src/node/status/runtime-state.ts. */
 const HANGS = /it has not answered for \d/;
 
-/** Returns how to start a runtime of this machine that does not answer; empty for other troubles, and for a runtime that runs but hangs. */
+/** Returns how to start a runtime of this machine that does not answer; empty if it runs but hangs. */
 function startHint(node: Node, { type, message = '' }: NodeCondition, engine: EngineStart | undefined): string {
   if (type !== 'Ready' || downRuntime(node) === undefined || HANGS.test(message)) return '';
   const ofEngine = engine?.nodeName === node.metadata.name ? (engine.runtimeEndpoint ?? '') : '';

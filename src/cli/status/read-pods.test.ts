@@ -29,7 +29,6 @@ const waitingFor = (reason: string) => ({
   state: { waiting: { reason } },
 });
 
-/** Starts a registry with a Pod without trouble, a Pod that lacks an image in each of two namespaces, and a Pod that lacks a volume. */
 async function start() {
   const backend = await registryBackend({ namespaces: ['a', 'b', 'empty'] });
   const put = async (name: string, namespace: string, status: object): Promise<void> => {

@@ -1,8 +1,8 @@
 /**
  * Reads the Pods of an API server, and finds those that are not well.
  *
- * Boundary: the decisions are in pod-troubles.ts, and the sentences in src/cli/why. Reads Pods and, if some may not be well, also Jobs,
- * warning Events and records. Without the right to read these, the result contains a sentence about the missing right instead of an error.
+ * Reads Pods and, if some may not be well, also Jobs, warning Events and records. If the user may not read these, the result contains a
+ * sentence about that instead.
  */
 import type { CoreV1Event, Job, Node, Pod } from '../../api/generated/types.ts';
 import { EVENTS, JOBS, PODS } from '../../api/resources.ts';
@@ -21,7 +21,6 @@ import { mayFailAgain, type PodTrouble, podTrouble } from './pod-troubles.ts';
 
 export interface UnwellPod extends PodTrouble {
   pod: Pod;
-  /** A sentence like that of `lifepod why`. */
   sentence: string;
 }
 
@@ -30,7 +29,6 @@ export interface PodReading {
   unwell: UnwellPod[];
   /** The namespace that was read; undefined for all namespaces. */
   namespace: string | undefined;
-  /** Sentences about what could not be read. */
   unread: string[];
 }
 
@@ -46,7 +44,6 @@ export interface ReadPodsOptions {
   now: Millis;
 }
 
-/** How many records are read at the same time. */
 const PARALLEL_READS = 20;
 
 export async function readPods(options: ReadPodsOptions): Promise<PodReading> {
@@ -74,10 +71,7 @@ export async function readPods(options: ReadPodsOptions): Promise<PodReading> {
   return { pods, unwell, namespace, unread: [...unread] };
 }
 
-/**
- * Resolves with the Pods and the namespace that was read; undefined if all namespaces were read. Rejects with a UserError if the user may
- * not read any Pods, or if the given namespace does not exist.
- */
+/** Rejects with a UserError if the user may not read any Pods, or if the namespace does not exist. */
 async function listPods({ client, namespace, ownNamespace, hints }: ReadPodsOptions, unread: Set<string>) {
   const list = async (within: string | undefined): Promise<Pod[]> =>
     (await client.resource<Pod>(PODS).list(within === undefined ? {} : { namespace: within })).items;
@@ -129,16 +123,12 @@ function unwellPod(
   return trouble && { ...trouble, pod, sentence: explain(subject).sentence };
 }
 
-/** Returns the UID of the Job that controls the Pod; undefined if there is none. */
 function jobOf(pod: Pod): string | undefined {
   const controller = controllerOf(pod);
   return controller?.kind === 'Job' ? controller.uid : undefined;
 }
 
-/**
- * Resolves with the UIDs of the Jobs that are complete, whose failed Pods are no trouble: other Pods have succeeded instead of them. Reads
- * no Jobs if no Job has a failed Pod.
- */
+/** Resolves with the UIDs of complete Jobs. Their failed Pods are no trouble, because other Pods have succeeded. */
 async function completeJobs(
   client: Client,
   namespace: string | undefined,
@@ -159,7 +149,6 @@ async function completeJobs(
   return new Set(items.filter(isComplete).map(({ metadata }) => metadata.uid ?? ''));
 }
 
-/** Resolves with the warning Events by the UIDs of their Pods. */
 async function eventsByPod(
   client: Client,
   namespace: string | undefined,
@@ -177,7 +166,7 @@ async function eventsByPod(
   return Map.groupBy(items, ({ involvedObject }) => involvedObject.uid ?? '');
 }
 
-/** Resolves with the steps in the record of the Pod; with none if they cannot be read, or if the server keeps no records. */
+/** Resolves with none if the server keeps no records. */
 async function stepsOf(client: Client, pod: Pod, unread: Set<string>): Promise<Transition[]> {
   try {
     const life = await lifeOf(client, pod);

@@ -2,8 +2,7 @@
  * Finds the workloads that cannot create their Pods, for example because a ServiceAccount does not exist or a quota is used up. No Pod
  * shows this trouble.
  *
- * Boundary: the file reads only kinds that report such a failure in the condition ReplicaFailure. A Deployment also reports the failures of
- * its ReplicaSets.
+ * Reads the kinds that report such a failure in the condition ReplicaFailure. A Deployment also reports the failures of its ReplicaSets.
  */
 import type { Client } from '../../client/client.ts';
 import type { KubeObject } from '../../machinery/meta.ts';
@@ -20,7 +19,6 @@ interface WorkloadObject extends KubeObject {
   };
 }
 
-/** The kinds that have the condition ReplicaFailure. */
 const KINDS = ['Deployment', 'ReplicaSet', 'ReplicationController'] as const;
 const TYPES = KINDS.flatMap((kind) =>
   WORKLOAD_TYPES.filter((type) => type.kind === kind).map(({ names, resource }) => ({
@@ -32,11 +30,10 @@ const TYPES = KINDS.flatMap((kind) =>
 
 export interface WorkloadReading {
   troubles: Trouble[];
-  /** Sentences about what could not be read. */
   unread: string[];
 }
 
-/** Reads the workloads of the namespace, or of all namespaces if it is undefined. */
+/** `namespace`: undefined for all namespaces. */
 export async function readWorkloads(
   client: Client,
   namespace: string | undefined,

@@ -2,7 +2,6 @@
 import { humanDuration } from '../../api/table.ts';
 import { formatTime, type Millis } from '../../machinery/time.ts';
 
-/** A problem that `lifepod status` reports. */
 export interface Trouble {
   kind:
     | 'Disk'
@@ -15,14 +14,12 @@ export interface Trouble {
     | 'ReplicaSet'
     | 'ReplicationController'
     | 'Pod';
-  /** The namespace of a Pod or workload. */
   namespace?: string | undefined;
   /** The name of the object, or the path of the manifest. */
   name?: string;
   uid?: string | undefined;
   /** One word, such as ErrImagePull. Only troubles of objects have a reason. */
   reason?: string;
-  /** The time at which the trouble began, if it is known. */
   since?: Millis | undefined;
   /** A sentence. A sentence about a Pod or workload begins with the name of the object. */
   message: string;
@@ -46,21 +43,18 @@ export interface StatusReport {
     warning?: string | undefined;
   };
   server: string;
-  /** The version that the server reports; undefined if the server does not report a version. */
   kubernetesVersion: string | undefined;
   nodes: { name: string; ready: boolean; runtime: string }[];
   /** The number of Pods by the word that kubectl shows in its column STATUS. */
   podsByStatus: ReadonlyMap<string, number>;
   troubles: Trouble[];
-  /** Sentences about what could not be read, so that troubles may be missing. */
   unread: string[];
 }
 
-/** How many Pods and workloads the text names. */
 const SHOWN_OBJECTS = 20;
 const MAX_MESSAGE_LENGTH = 300;
 
-/** Returns the lines of the report as text. `listAll` is the command that lists all troubles. */
+/** `listAll` is the command that lists all troubles. */
 export function reportLines(report: StatusReport, listAll: string, now: Millis): string[] {
   const { engine, nodes, podsByStatus, troubles, unread } = report;
   const pods = [...podsByStatus];
@@ -120,7 +114,6 @@ function engineLines({ podCidr, serviceCidr, memoryBytes, shims, warning }: NonN
 
 const mebibytes = (bytes: number): string => `${Math.round(bytes / 2 ** 20)} MiB`;
 
-/** Returns a line such as `Pod n/p: ErrImagePull for 2m: waits for the image …; see: lifepod why p -n n`. */
 function troubleLine(trouble: Trouble, now: Millis): string {
   const { kind, namespace, name, reason, since, message, command } = trouble;
   if (!isNamespaced(trouble)) return message;
@@ -131,7 +124,9 @@ function troubleLine(trouble: Trouble, now: Millis): string {
   return `${kind} ${namespace}/${name}: ${reason}${time}: ${short}; see: ${command}`;
 }
 
-/** Returns the object that `-o json` prints. README documents its fields: some may be added, but none is removed or changes its meaning. */
+/**
+ * Returns the object that `-o json` prints. README.md documents its fields: some may be added, but none is removed or changes its meaning.
+ */
 export function reportJson({ engine, ...report }: StatusReport): object {
   return {
     healthy: report.troubles.length === 0,

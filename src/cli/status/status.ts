@@ -2,9 +2,8 @@
  * `lifepod status`: prints versions, memory use, and what is not well.
  *
  * Reads the API and, if the engine runs on this machine, its data folder and its processes. `lifepod status` reports on an engine of this
- * machine. `kubectl lifepod status`, KUBECONFIG, --kubeconfig and --context select a server instead, whose engine may run on this machine,
- * too. The exit code is 0 if there is no trouble, 2 if there is trouble, and 1 if the command cannot find out: the engine is not running,
- * its API does not answer, the user may not read Pods, or the given namespace does not exist.
+ * machine. `kubectl lifepod status`, KUBECONFIG, --kubeconfig and --context select a server instead. The exit code is 0 if there is no
+ * trouble, 2 if there is trouble, and 1 if the command cannot find out.
  */
 import { podSummary } from '../../api/core/v1/pod/status/summary.ts';
 import type { Pod } from '../../api/generated/types.ts';
@@ -26,7 +25,6 @@ export interface StatusOptions extends TargetOptions {
 }
 
 const UNHEALTHY_EXIT_CODE = 2;
-/** The time after which the command reports that it is waiting. A request to a server that does not answer fails only after a minute. */
 const SLOW_MILLIS = 5000;
 const SLOW = 'the API server has not answered for 5 s: waiting for it';
 

@@ -9,13 +9,12 @@ import { endOfTermination } from './termination-end.ts';
 import { ticksOf } from './ticks.ts';
 
 export interface DrawOptions {
-  /** The width of the terminal in columns. */
   width: number;
   color: boolean;
   now: Millis;
   /** The containers in the Pod's spec; empty if the Pod no longer exists. */
   spec: readonly Named[];
-  /** The deadline of the PreExit stage, after which the time is reserved for PostExit entries; undefined if it is not known. */
+  /** The deadline of the PreExit stage. The time after it is reserved for PostExit entries. */
   reservedFrom?: Millis | undefined;
 }
 
@@ -35,7 +34,7 @@ interface Glyph {
   means: string;
 }
 
-/** The glyph of each kind of bar. A kind that is later in this list is drawn over earlier ones. */
+/** A later kind is drawn over earlier ones. */
 const BARS: Readonly<Record<BarKind, Glyph>> = {
   waiting: { char: '·', color: 'dim', means: 'waiting' },
   backoff: { char: '░', color: 'yellow', means: 'back-off' },
@@ -90,8 +89,8 @@ export function drawLife(transitions: readonly Transition[], options: DrawOption
 }
 
 /**
- * Returns the scale of the axis. The axis includes a deadline after the last step, unless the Pod has ended before it (`endedInTime`), or
- * its life is over and the time until the deadline is longer than half of the shown time.
+ * The axis includes a deadline after the last step, unless the Pod has ended before it, or its life is over and the rest until the deadline
+ * is longer than half of the shown time.
  */
 function scaleWithDeadline(picture: LifePicture, times: readonly Millis[], width: number): Scale {
   const { from, to, deadline, over, endedInTime } = picture;
@@ -125,14 +124,14 @@ function cellsOf(row: Row, picture: LifePicture, scale: Scale, used: Set<Glyph>)
     const cell = cells[column];
     if (cell === undefined || cell.char === BARS.waiting.char || cell.char === BARS.backoff.char) put(column, glyph);
   }
-  // The legend explains only glyphs that remain visible: no other glyph and no exit code has been drawn over them.
+  // The legend explains the glyphs that remain visible.
   for (const [column, glyph] of glyphs) if (cells[column]?.label !== true) used.add(glyph);
   return cells;
 }
 
 /**
- * Writes the exit code after the run. If there is no room, writes it over the end of the run, or omits it if the run is too short. Two
- * codes never touch, because they would read as one.
+ * Writes the exit code after the run, or over its end if there is no room, or not at all if the run is too short. Two codes never touch,
+ * because they would read as one.
  */
 function placeExit(cells: Cell[], end: number, text: string, failed: boolean): void {
   const isAlone = (from: number): boolean =>
@@ -164,7 +163,7 @@ const deadlines = (
   return shown.flatMap(({ at, glyph }) => (at >= from && at <= limit ? [{ column: scale.column(at), glyph }] : []));
 };
 
-/** Returns the cells of the axis: cuts, deadlines, and round times since the start. Omits a time that would overlap a cut or a deadline. */
+/** Omits a time that would overlap a cut or a deadline. */
 function axisCells(picture: LifePicture, scale: Scale, used: Set<Glyph>): Cell[] {
   const cells: Cell[] = Array.from({ length: scale.width });
   const marks = [...scale.cuts.map((column) => ({ column, glyph: CUT })), ...deadlines(picture, scale)];
@@ -219,11 +218,10 @@ function summary(
   ];
 }
 
-/** Returns the subject and verb for the end of the Pod. Its containers may end after the deletion of its object. */
+/** The containers may end after the deletion of the object. */
 const endedWords = (ended: Millis, gone: Millis | undefined): string =>
   gone !== undefined && gone < ended ? 'its containers ended' : 'ended';
 
-/** Breaks the text at blanks, so that no line is wider than `width` unless a single word is. */
 function wrapped(text: string, width: number): string[] {
   const lines: string[] = [];
   for (const word of text.split(' ')) {
@@ -254,10 +252,7 @@ function legend(used: ReadonlySet<Glyph>, { width, color }: DrawOptions): string
   return lines;
 }
 
-/**
- * Returns a line for each step, such as `+1.250s  app#0  Exited  1 Error`. Times are relative to `since`, by default the time of the
- * first step.
- */
+/** Returns a line for each step, such as `+1.250s  app#0  Exited  1 Error`. Times are relative to `since`, by default the first step. */
 export function stepLines(transitions: readonly Transition[], since?: Millis): string[] {
   const steps = inOrder(transitions);
   const from = since ?? steps[0]?.at ?? 0;

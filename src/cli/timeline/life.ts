@@ -28,9 +28,8 @@ export interface Row {
   kind: ContainerKind | 'sandbox';
   bars: Bar[];
   marks: Mark[];
-  /** The time at which each run ended, the exit code as text, and whether the run failed. */
+  /** `text` is the exit code. */
   exits: { at: Millis; text: string; failed: boolean }[];
-  /** The current or final state of the container in a few words. */
   state: string;
 }
 
@@ -38,44 +37,39 @@ export interface LifePicture {
   from: Millis;
   to: Millis;
   rows: Row[];
-  /** The last deadline of the termination; undefined if there is none. If the deadline was moved, formerDeadlines has the earlier ones. */
+  /** The last deadline of the termination. formerDeadlines has the earlier ones. */
   deadline: Millis | undefined;
   formerDeadlines: Millis[];
-  /**
-   * The deadline of the PreExit stage. Undefined if it is not known, or if it is not before `deadline`, so that no time is reserved for
-   * PostExit entries.
-   */
+  /** The deadline of the PreExit stage. Undefined if no time is reserved for PostExit entries, or if this is not known. */
   reservedFrom: Millis | undefined;
-  /** Whether the Pod ended before its deadline and its object exists, or existed, beyond the deadline, which thus had no effect. */
+  /** Whether the Pod finished before its deadline, which thus had no effect. False if the object was deleted before the deadline. */
   endedInTime: boolean;
-  /** The time at which the Pod reached its final phase; undefined if it has not. */
   finished: Millis | undefined;
   ending: Transition | undefined;
-  /** Whether the life of the Pod is over: the node has removed the Pod, or the Pod's object has been deleted. */
+  /** Whether the node has removed the Pod, or the Pod's object has been deleted. */
   over: boolean;
 }
 
 /**
- * Returns whether the message of a skipped defer container says that the condition in its field `onReasons` or `when` was not met.
+ * Returns whether the condition in the field `onReasons` or `when` of a skipped defer container was not met, according to its message.
  * Source: the specification of defer containers (the messages).
  */
 export const isNotDue = (message: string | undefined): boolean =>
   /^(not due on |the app containers did not (succeed|fail))/.test(message ?? '');
 
-/** Returns the steps sorted by time. Steps with equal times keep their order. */
+/** Sorts the steps by time. Steps with equal times keep their order. */
 export const inOrder = (transitions: readonly Transition[]): Transition[] =>
   [...transitions].sort((a, b) => a.at - b.at);
 
 export interface Named {
   name: string;
   kind: ContainerKind;
-  /** Whether a user has given the defer container up. */
   isGivenUp?: boolean;
 }
 
 const KINDS: readonly ContainerKind[] = ['init', 'app', 'defer', 'ephemeral'];
 
-/** Returns the containers, sorted by kind. Within a kind, containers of the spec precede those that only the steps mention. */
+/** Within a kind, containers of the spec precede those that only the steps mention. */
 function containersOf(steps: readonly Transition[], spec: readonly Named[]): Named[] {
   const named = new Map(spec.map((each) => [each.name, each]));
   for (const { container: name, containerKind: kind = 'app' } of steps)
@@ -84,7 +78,6 @@ function containersOf(steps: readonly Transition[], spec: readonly Named[]): Nam
 }
 
 interface PictureOptions {
-  /** The containers in the Pod's spec; empty if the Pod no longer exists. */
   spec: readonly Named[];
   now: Millis;
   reservedFrom?: Millis | undefined;
@@ -126,7 +119,7 @@ export function pictureOf(transitions: readonly Transition[], options: PictureOp
   };
 }
 
-/** Returns whether the step is about a sandbox that the sandbox of the step `newest` has replaced. */
+/** Returns whether the sandbox of `newest` has replaced that of the step. */
 const isOfEarlier = ({ attempt }: Transition, newest: Transition | undefined): boolean =>
   attempt !== undefined && newest?.attempt !== undefined && attempt < newest.attempt;
 
@@ -189,7 +182,7 @@ const MARKS: Readonly<Record<string, MarkKind>> = {
   DeferSkipped: 'skipped',
 };
 
-/** The kind of the bar that begins at a step, by the type of the step. */
+/** By the type of the step that begins the bar. */
 const BEGINS: Readonly<Record<string, BarKind>> = {
   Pulling: 'pulling',
   PullFailed: 'backoff',
@@ -203,7 +196,7 @@ const BEGINS: Readonly<Record<string, BarKind>> = {
 function containerRow(named: Named, own: readonly Transition[], all: readonly Transition[], end: Millis): Row {
   const { name, kind, isGivenUp = false } = named;
   const row: Row = { name, kind, bars: [], marks: [], exits: [], state: '' };
-  // A defer container waits from the beginning of the termination. Other containers wait from the time at which the sandbox is ready.
+  // A defer container waits from the beginning of the termination, other containers from the time at which the sandbox is ready.
   const due = all.find(({ type }) => type === (kind === 'defer' ? 'TerminationBegan' : 'SandboxReady'))?.at;
   let now: { kind: BarKind; from: Millis } | undefined = due === undefined ? undefined : { kind: 'waiting', from: due };
   const turn = (next: BarKind | undefined, at: Millis): void => {
@@ -230,7 +223,7 @@ function containerRow(named: Named, own: readonly Transition[], all: readonly Tr
   return row;
 }
 
-/** Adds the bar that ends with a run, even if the bar is shorter than a millisecond: turn() would omit such a bar. */
+/** turn() would omit a bar that is shorter than a millisecond. */
 function endRun(row: Row, bar: { kind: BarKind; from: Millis } | undefined, at: Millis): void {
   if (bar !== undefined) row.bars.push({ ...bar, to: at });
 }
@@ -258,7 +251,6 @@ function stateOf(own: readonly Transition[], now: { kind: BarKind } | undefined,
   return `${exitText(last)}${times}`;
 }
 
-/** Returns the cause of the back-off: `pull failed`, `start failed`, or the end of the last run, such as `exit 1`. */
 function backOffCause(own: readonly Transition[], last: Transition | undefined): string {
   const began = own.findLast(({ type }) => BEGINS[type] === 'backoff')?.type;
   if (began === 'PullFailed') return 'pull failed';
@@ -274,7 +266,7 @@ const OUTCOMES: Readonly<Record<string, string>> = {
   SandboxLost: 'lost',
 };
 
-/** Returns the state of a defer container that has ended. If it ran, it is never shown as skipped. */
+/** An entry that ran is never shown as skipped. */
 function entryState(
   { reason = '', message, exitCode }: Transition,
   ran: boolean,

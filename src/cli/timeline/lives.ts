@@ -10,7 +10,7 @@ import { inOrder } from './life.ts';
 
 export interface LifeSummary {
   uid: string;
-  /** The times of the Pod's creation and end. Each is absent if the record does not contain it, `ended` also while the Pod exists. */
+  /** `created` and `ended` are absent if the record does not contain them, `ended` also while the Pod exists. */
   created?: string;
   ended?: string;
   /** How the life ended, such as `Deleted, exit 0`; for an existing Pod, usually its status in `kubectl get`. */
@@ -53,7 +53,6 @@ function resultOf(steps: readonly Transition[]): string {
   return [reason, ...(failed.length === 0 ? ['exit 0'] : failed.map(({ text }) => text))].join(', ');
 }
 
-/** Returns the lines of a table with a heading. */
 export const livesTable = (lives: readonly LifeSummary[]): string[] =>
   tabColumns([
     'UID\tCREATED\tENDED\tRESULT',

@@ -11,7 +11,6 @@ const SPEC = [
 /** Returns the life of a Pod with a defer container whose machine loses its power at 5 s and runs again at 8 s. */
 const powerLoss = (limitMillis: number, deletions: { at: number; graceSeconds: number }[] = []) =>
   lifeOf([{}], { absences: [{ at: 5000, millis: 3000, reboot: true }], deletions, limitMillis });
-/** Returns the rows of the sandbox, of the app and of the defer container. */
 const rows = (transitions: readonly Transition[], now: number): string[] =>
   drawLife(transitions, { width: 80, color: false, now, spec: SPEC }).slice(1, 4);
 

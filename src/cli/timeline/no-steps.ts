@@ -2,7 +2,6 @@
 import type { Hints } from '../hints.ts';
 import { type PodLife, titleOf } from '../records.ts';
 
-/** Returns the output of `lifepod timeline` for a life whose record has no steps. */
 export function noSteps(life: PodLife, hints: Hints): string {
   const { name, namespace, pod } = life;
   const { phase, reason, containerStatuses = [] } = pod?.status ?? {};

@@ -10,7 +10,7 @@ export interface Scale {
   column(at: Millis): number;
   /** Returns the time at the left edge of a column. */
   timeAt(column: number): Millis;
-  /** The time that the columns represent, without the time that the shortened periods omit. */
+  /** Without the time that the shortened periods omit. */
   shownMillis: number;
   /** The columns in the middle of the shortened periods. */
   cuts: number[];
@@ -18,12 +18,10 @@ export interface Scale {
   spans: { begin: Millis; end: Millis }[];
 }
 
-/** A period without steps is shortened to half of the remaining time if the period is more than this many times as long as that half. */
+/** A period without steps is shortened to half of the remaining time if it is more than this many times as long as that half. */
 const CUT_FROM = 4;
-/** The least length to which a period is shortened. */
 const SHORTEST_CUT_MILLIS = 1000;
 
-/** Returns a scale from `from` to `to` with `width` columns. `times` are the times of the steps. */
 export function scaleOf(from: Millis, to: Millis, times: readonly Millis[], width: number): Scale {
   const inside = times.filter((at) => at > from && at < to);
   const points = [...new Set([from, ...inside, to])].sort((a, b) => a - b);
@@ -31,7 +29,7 @@ export function scaleOf(from: Millis, to: Millis, times: readonly Millis[], widt
   const gaps = points.slice(1).map((at, index) => {
     const begin = points[index] ?? at;
     const shown = Math.max(SHORTEST_CUT_MILLIS, (total - (at - begin)) / 2);
-    // If there is only one period, it fills the width and is never shortened.
+    // A single period fills the width and is never shortened.
     const cut = inside.length > 0 && at - begin > CUT_FROM * shown;
     return { begin, end: at, shown: cut ? shown : at - begin, cut };
   });

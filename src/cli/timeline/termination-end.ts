@@ -5,9 +5,9 @@ import type { Transition } from '../../lifecycle/types.ts';
 const SHORT_MILLIS = 500;
 
 /**
- * Returns the step at which the termination was over: Finished or Removed, if the object was deleted clearly later or earlier, else the
- * deletion. Finalizers, for example, may keep the object after the Pod has ended, and a completed Pod exists until it is deleted. Returns
- * undefined if the Pod is not gone. `steps` are in the order of their times.
+ * Returns the step at which the termination was over; undefined if the Pod is not gone. Finalizers may keep the object after the Pod has
+ * ended, and a completed Pod exists until it is deleted, so Finished or Removed counts unless the deletion was at about the same time.
+ * `steps` are in the order of their times.
  */
 export function endOfTermination(steps: readonly Transition[]): Transition | undefined {
   const of = (type: string): Transition | undefined => steps.find((step) => step.type === type);

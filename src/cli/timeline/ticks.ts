@@ -15,7 +15,6 @@ const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 
-/** The distances between labels, in ascending order. */
 const STEPS: readonly Millis[] = [
   ...[1, 2, 5, 10, 20, 50, 100, 200, 500],
   ...[1, 2, 5, 10, 20, 30].map((count) => count * SECOND),
@@ -27,12 +26,11 @@ const STEPS: readonly Millis[] = [
 /** The least number of blank columns between a label and the next mark. */
 const GAP = 2;
 
-/** Returns the last column of the tick's label. */
 const lastColumn = ({ column, label }: Tick): number => column + label.length;
 
 /**
- * Returns the ticks in the order of their columns. Each period that the scale shows without shortening it gets the shortest distance with
- * which its labels do not overlap. A tick is omitted if it would use a column in `reserved`, or one of another tick.
+ * Returns the ticks in order. Each unshortened period of the scale gets the shortest distance with which its labels do not overlap. Omits
+ * ticks that would use a reserved column or one of another tick.
  */
 export function ticksOf(scale: Scale, from: Millis, reserved: ReadonlySet<number>): Tick[] {
   const ticks: Tick[] = [];
@@ -50,7 +48,7 @@ export function ticksOf(scale: Scale, from: Millis, reserved: ReadonlySet<number
 
 const columnsOf = (tick: Tick): number[] => Array.from(`╵${tick.label}`, (_, index) => tick.column + index);
 
-/** Returns the ticks of a period for which `isFree` is true. If it is true for none at a fitting distance, returns at most one tick. */
+/** If no tick of a fitting distance is free, returns at most one tick. */
 function ticksIn(
   scale: Scale,
   from: Millis,
@@ -60,7 +58,6 @@ function ticksIn(
   const choices = STEPS.flatMap((step) => {
     const first = Math.ceil((begin - from) / step);
     const count = Math.max(0, Math.floor((end - from) / step) - first + 1);
-    // More labels than columns do not fit.
     if (count > scale.width) return [];
     return [Array.from({ length: count }, (_, index) => tickAt(scale, from, (first + index) * step))];
   });

@@ -25,7 +25,7 @@ export interface TimelineOptions extends TargetOptions {
   list?: boolean;
 }
 
-/** The time after which the timeline is drawn again with -w, even if there is no new step. */
+/** With -w, the timeline is also drawn again after this time. */
 const TICK_MILLIS = 1000;
 const HOME_AND_CLEAR = '\u001b[H\u001b[2J\u001b[3J';
 
@@ -71,9 +71,9 @@ function containersOf(pod: Pod): Named[] {
 }
 
 /**
- * Redraws the timeline on a terminal after each change of the record and every second; without a terminal or with -o json, prints a line
- * for each new step. Resolves when the record contains the step Gone, when the command is interrupted or its output is closed, and after
- * the first output if the Pod did not exist at the start.
+ * Redraws the timeline on a terminal after each new step and every second; otherwise prints a line for each new step. Resolves when the
+ * record contains the step Gone, when the command is interrupted or its output is closed, and after the first output if the Pod did not
+ * exist at the start.
  */
 async function watch(life: PodLife, { client, hints }: Target, options: TimelineOptions): Promise<void> {
   const stopping = new AbortController();

@@ -48,7 +48,6 @@ const rejected = (reason: string, message: string): Case['status'] => ({
   message: `Pod was rejected: ${message}`,
 });
 const run = (attempt: number) => ({ ...of('app'), attempt });
-/** Returns the steps of a run that failed its liveness probe. */
 const unhealthy = (exitCode: number): Case['steps'] => [
   [10, 'Started', run(1)],
   [6, 'StopSignal', { ...run(1), ...until(-4), message: LIVENESS }],
@@ -56,7 +55,6 @@ const unhealthy = (exitCode: number): Case['steps'] => [
   [4, 'Exited', { ...run(1), exitCode, reason: 'Error' }],
   [4, 'BackOff', { ...run(1), ...until(16) }],
 ];
-/** The steps of a run whose postStart hook failed. */
 const hooked: Case['steps'] = [
   [10, 'Started', run(1)],
   [9, 'HookBegan', { ...run(1), reason: 'postStart' }],

@@ -6,14 +6,10 @@ import { type Action, ago, clock, eventLine, eventOf, inTime, type Living, lastS
 
 export const isDeleted = ({ pod }: Living): boolean => pod.metadata.deletionTimestamp !== undefined;
 
-/** Returns the beginning of a sentence about an ending Pod. Only a deleted Pod can be called "gone", because its object is removed. */
+/** Only a deleted Pod will be gone: its object is removed. */
 export const still = (subject: Living): string =>
   isDeleted(subject) ? `${subject.name} is not gone yet` : `${subject.name} has not ended yet`;
 
-/**
- * Returns the deadline of the termination: from the status, else from the record, else from the metadata of the Pod; undefined if none of
- * them has a deadline.
- */
 export function deadlineOf(subject: Living): Millis | undefined {
   const { status, metadata } = subject.pod;
   return (
@@ -23,18 +19,13 @@ export function deadlineOf(subject: Living): Millis | undefined {
   );
 }
 
-/**
- * Returns the deadline of the PreExit stage; undefined if no deadline is known. It is earlier than deadlineOf() if time is reserved for
- * PostExit entries.
- */
+/** Returns the deadline of the PreExit stage, which is earlier than deadlineOf() if time is reserved for PostExit entries. */
 export const preExitDeadlineOf = (subject: Living): Millis | undefined =>
   parseTime(subject.pod.status?.termination?.preExitDeadline) ?? deadlineOf(subject);
 
-/** Returns the end of a sentence about the time limit of a termination, or about another limit that `what` names. */
 export const untilText = (deadline: Millis | undefined, { now }: Living, what = 'deadline'): string =>
   deadline === undefined ? '' : `; ${what} ${clock(deadline)} (${inTime(deadline, now)})`;
 
-/** Returns the evidence that is shown for every terminating Pod. */
 export function begun(subject: Living): string[] {
   const step = lastStep(subject, ['TerminationBegan']);
   const { extendedSeconds, outageSeconds } = subject.pod.status?.termination ?? {};
@@ -49,7 +40,7 @@ export function begun(subject: Living): string[] {
   ];
 }
 
-/** Returns the evidence about entries that a user gave up and that have not ended. The sentence names such an entry if it is running. */
+/** Skips a running entry, because the sentence of the explanation already names it. */
 const givenUp = (subject: Living): string[] =>
   (subject.pod.status?.termination?.skip ?? []).flatMap((name) => {
     const status = subject.pod.status?.deferContainerStatuses?.find((each) => each.name === name);
@@ -65,7 +56,6 @@ const givenUp = (subject: Living): string[] =>
 const isTainted = ({ pod }: Living): boolean =>
   pod.status?.conditions?.some(({ reason }) => reason === 'DeletionByTaintManager') === true;
 
-/** Returns the evidence about the taint for which the Pod is evicted. */
 function taintEvidence({ pod, node }: Living): string[] {
   const [stay] = limitedStays(pod, node?.spec?.taints ?? []);
   return stay === undefined || node === undefined
@@ -73,7 +63,6 @@ function taintEvidence({ pod, node }: Living): string[] {
     : [`it is evicted: its node ${node.metadata.name} has the taint ${taintText(stay.taint)}`];
 }
 
-/** Returns the action to wait for the end of the Pod or, if the Pod was deleted, to cut its termination short. */
 export const hurry = (subject: Living): Action =>
   isDeleted(subject)
     ? {

@@ -69,7 +69,6 @@ function finalizersOf(subject: Living, finalizers: readonly string[]): Explanati
   };
 }
 
-/** Explains a termination that cannot proceed because the container runtime does not answer; undefined if the runtime answers. */
 function silentRuntime(subject: Living): Explanation | undefined {
   const down = downRuntime(subject.node);
   if (down === undefined) return undefined;
@@ -93,10 +92,7 @@ function silentRuntime(subject: Living): Explanation | undefined {
 
 const NO_EFFECT = /had no effect/;
 
-/**
- * Explains a termination in which an action of the node had no effect; undefined if there was no such action, or if another step has been
- * recorded since.
- */
+/** Explains a termination in which an action of the node had no effect; undefined if another step has been recorded since. */
 function fruitless(subject: Living): Explanation | undefined {
   const event = eventOf(subject, ['FailedKillPod']);
   const step = subject.transitions.findLast(({ message }) => NO_EFFECT.test(message ?? ''));
@@ -128,7 +124,7 @@ function hookOf(subject: Living, running: readonly Shown[]): Explanation | undef
   for (const shown of running) {
     const step = lastStep(subject, ['HookBegan', 'HookDone', 'HookFailed', 'StopSignal'], shown.name);
     if (step?.type !== 'HookBegan' || step.reason !== 'preStop') continue;
-    // The hook of a sidecar may run until the deadline of the termination, other hooks only until that of the PreExit stage.
+    // The hook of a sidecar may run until the deadline of the termination, other hooks until that of the PreExit stage.
     const until = sidecarsOf(subject.pod).has(shown.name) ? deadlineOf(subject) : preExitDeadlineOf(subject);
     return {
       sentence: `${still(subject)}: the preStop hook of ${called(shown)} has been running for ${forTime(step.at, now)}${untilText(until, subject)}.`,
@@ -139,7 +135,6 @@ function hookOf(subject: Living, running: readonly Shown[]): Explanation | undef
   return undefined;
 }
 
-/** Explains that a container is still running after its stop signal; undefined if no running container was sent the signal. */
 function deafOf(subject: Living, running: readonly Shown[]): Explanation | undefined {
   const { now } = subject;
   const signalled = running.flatMap((shown) => {

@@ -24,7 +24,7 @@ export interface EntryEnd {
   started: boolean;
 }
 
-/** Returns how an entry ended according to its status; undefined if it has not ended. */
+/** Reads the end of an entry from its status; undefined if the entry has not ended. */
 export function endOfEntry(status: ContainerStatus, steps: readonly Transition[]): EntryEnd | undefined {
   const { terminated } = status.state ?? {};
   if (terminated === undefined) return undefined;
@@ -34,7 +34,7 @@ export function endOfEntry(status: ContainerStatus, steps: readonly Transition[]
   return { name, reason, exitCode, message, ran, started: startedAt !== undefined || hasStarted(name, steps) };
 }
 
-/** Returns how an entry ended according to the record; undefined if the record does not contain its end. */
+/** Reads the end of an entry from the record; undefined if the record does not contain it. */
 export function endInRecord(name: string, steps: readonly Transition[]): EntryEnd | undefined {
   const own = steps.filter(({ container }) => container === name);
   const end = own.findLast(({ type }) => type === 'DeferEnded' || type === 'DeferSkipped');
@@ -46,7 +46,7 @@ export function endInRecord(name: string, steps: readonly Transition[]): EntryEn
 const hasRunStep = (name: string, steps: readonly Transition[]): boolean =>
   steps.some(({ type, container }) => container === name && (type === 'Started' || type === 'Exited'));
 
-/** Returns whether the last run of the entry has a step Started. A run whose command cannot be executed has only the step Exited. */
+/** A run whose command cannot be executed has a step Exited without a step Started. */
 function hasStarted(name: string, steps: readonly Transition[]): boolean {
   const runs = steps.filter(({ type, container }) => container === name && (type === 'Started' || type === 'Exited'));
   return runs.some(({ type, attempt }) => type === 'Started' && attempt === runs.at(-1)?.attempt);
@@ -61,7 +61,6 @@ const NOT_STARTED = 128;
 const OWN_ENDS = ['Error', 'OOMKilled'];
 const LAST_LINES = 3;
 
-/** Returns the last lines of the message as one line. */
 const lastLinesOf = (message: string): string =>
   oneLine(
     message
@@ -111,7 +110,6 @@ const OF_REASONS: Readonly<Record<string, Fate>> = {
   SandboxLost: 'lost with the sandbox',
 };
 
-/** Returns how the entry ended without success; undefined if it succeeded or was not due. */
 function fateOf({ reason, exitCode, message, ran }: EntryEnd): Fate | undefined {
   if (reason === 'Skipped' && message === GIVEN_UP) return 'given up';
   if (reason === 'Skipped') return ran ? 'cut off' : isNotDue(message) ? undefined : 'did not run';
@@ -120,7 +118,6 @@ function fateOf({ reason, exitCode, message, ran }: EntryEnd): Fate | undefined 
   return reason === 'Completed' || exitCode === 0 ? undefined : 'failed';
 }
 
-/** Returns the first entry that ran and failed or timed out, or undefined if there is none. */
 export const failedEntry = (ends: readonly EntryEnd[]): EntryEnd | undefined =>
   ends.find((end) => end.ran && ['failed', 'timed out'].includes(fateOf(end) ?? ''));
 
@@ -131,10 +128,7 @@ const NOT_NEEDED = /^no (app container|container of the Pod) had started$/;
 export const isUndone = (end: EntryEnd): boolean =>
   !NOT_NEEDED.test(end.message) && !['given up', undefined].includes(fateOf(end));
 
-/**
- * Returns what the user can do about entries that were due and did not run, failed or were cut off. The Pod of `subject` names their
- * images. If the Pod no longer exists, the caller composes it from the record.
- */
+/** Returns what the user can do about the entries with isUndone(). `subject.pod` names their images. */
 export function remainingWork(subject: Advised, ends: readonly EntryEnd[]): Action[] {
   const undone = ends.filter(isUndone);
   if (undone.length === 0) return [];
@@ -147,15 +141,14 @@ export function remainingWork(subject: Advised, ends: readonly EntryEnd[]): Acti
   ];
 }
 
-/** Returns `; its ` and the phrase of fatesOf(); empty if that is empty. */
 export function deferOutcome(ends: readonly EntryEnd[]): string {
   const fates = fatesOf(ends);
   return fates && `; its ${fates}`;
 }
 
 /**
- * Returns `defer containers bye and log failed and defer container hang was given up`, for example; empty if each entry succeeded or
- * was not due. A name follows the word container, because a name such as `two` would read as a number.
+ * Returns for example `defer containers bye and log failed and defer container hang was given up`; empty if each entry succeeded or was not
+ * due. A name follows the word container, because a name such as `two` would read as a number.
  */
 export function fatesOf(ends: readonly EntryEnd[]): string {
   const parts = FATES.flatMap((fate) => {

@@ -25,22 +25,16 @@ import {
   shownContainers,
 } from './subject.ts';
 
-/** The entry whose turn it is. */
 interface Turn {
   shown: Shown;
   spec: DeferContainer;
-  /** A phrase such as `defer container slow (2 of 2)`. */
   place: string;
-  /** Evidence about the termination of the Pod, about the earlier entries, and about `limit`. */
   evidence: string[];
-  /** The latest time at which the entry is stopped, undefined if it is not known, what ends then, and the evidence for this time. */
+  /** `at`: when the entry is stopped at the latest; undefined if not known. `because`: the evidence for this time. */
   limit: { at: Millis | undefined; what: 'deadline' | 'its timeoutSeconds end at'; because: string[] };
 }
 
-/**
- * Explains the entry whose turn it is. Returns undefined if no entry is left, or if the turn of the next entry has not begun, for example
- * because a PostExit entry waits for the app containers.
- */
+/** Explains the entry whose turn it is; undefined if no entry is left, or if the turn of the next entry has not begun. */
 export function explainTurn(subject: Living): Explanation | undefined {
   const turn = turnOf(subject);
   if (turn === undefined) return undefined;
@@ -72,7 +66,6 @@ function turnOf(subject: Living): Turn | undefined {
   };
 }
 
-/** Returns the deadline of the stage or the end of the entry's timeoutSeconds, whichever is earlier. */
 function limitOf(subject: Living, { name, trigger, timeoutSeconds }: DeferContainer): Turn['limit'] {
   const { turn } = subject.pod.status?.termination ?? {};
   const deadline = deadlineOf(subject);
@@ -89,10 +82,6 @@ function limitOf(subject: Living, { name, trigger, timeoutSeconds }: DeferContai
   };
 }
 
-/**
- * Explains an entry that is being stopped, for example because the entry was given up or its time is over; undefined if the entry is not
- * being stopped.
- */
 function stopping(subject: Living, { shown, place, evidence }: Turn): Explanation | undefined {
   const { now, pod } = subject;
   const step = lastStep(subject, ['Started', 'StopSignal'], shown.name);
@@ -116,7 +105,7 @@ function stopping(subject: Living, { shown, place, evidence }: Turn): Explanatio
   };
 }
 
-/** Returns the action to give the entry up. Returns none for a mirror Pod, because the API refuses to give up its entries. */
+/** The API refuses to give up the entries of a mirror Pod. */
 const giveUp = ({ name, namespace, pod, hints }: Living, entry: string): Action[] =>
   isMirrorPod(pod)
     ? []
@@ -133,7 +122,6 @@ function runs(subject: Living, { shown, place, evidence, limit }: Turn): Explana
   };
 }
 
-/** Explains an entry whose last attempt failed and that will be tried again; undefined if no further attempt is due. */
 function retried(subject: Living, { shown, place, evidence, limit }: Turn): Explanation | undefined {
   const { now } = subject;
   const { state, lastState, restartCount } = shown.status;
@@ -153,7 +141,6 @@ function retried(subject: Living, { shown, place, evidence, limit }: Turn): Expl
   };
 }
 
-/** Explains an entry whose attempt has not started yet or cannot start. */
 function starts(subject: Living, { shown, place, evidence, limit }: Turn): Explanation {
   const { now } = subject;
   const { waiting } = shown.status.state ?? {};

@@ -25,11 +25,9 @@ export interface Case {
   nodes?: Node[];
   /** The message of the node's Ready condition, which has been False for 12 s. If absent, explain() gets no node. */
   notReady?: string;
-  /** Present if the Pod no longer exists. */
   gone?: true;
   /** How many seconds ago the node reported a restart of its machine; absent if it did not. */
   rebooted?: number;
-  /** Present if systemd runs the engine. */
   service?: true;
   sentence: string | RegExp;
   evidence?: string[];
@@ -75,7 +73,6 @@ export const UNREADY = [
 export const of = (name: string): Partial<Transition> => ({ container: name, containerKind: 'app', attempt: 0 });
 export const entry = (name: string): Partial<Transition> => ({ container: name, containerKind: 'defer' });
 export const until = (secondsAhead: number): Partial<Transition> => ({ deadline: NOW + secondsAhead * 1000 });
-/** The message of a node whose containerd has stopped. */
 export const DOWN =
   'container runtime is down: rpc error: code = Unavailable desc = No connection established. Last error: Error: connect ENOENT /run/containerd/containerd.sock';
 export const DELETED = { deletionTimestamp: time(-22), deletionGracePeriodSeconds: 30 };
@@ -92,7 +89,6 @@ const eventOf = ([reason, message, name]: [string, string, string?]): CoreV1Even
     lastTimestamp: time(1),
   }) as CoreV1Event;
 
-/** Returns a ready node. */
 export const node = (allocatable: Record<string, string>, taints: Taint[] = []): Node => ({
   apiVersion: 'v1',
   kind: 'Node',
@@ -110,7 +106,6 @@ const unreadyNode = (message: string): Node => ({
   },
 });
 
-/** Defines a test for each case. */
 export function explains(cases: Record<string, Case>): void {
   test.each(Object.entries(cases))(
     'lifepod why explains %s',

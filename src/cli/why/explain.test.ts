@@ -38,7 +38,6 @@ const NO_PROGRAM = 'exec: "hook": no such file or directory';
 const NO_GRACE = 'the Pod was deleted with a grace period of 0';
 const unbound = { nodeName: undefined } as object;
 const withImages = (...names: string[]) => ({ ...node({}), status: { images: [{ names }] } });
-/** Returns a case with a Pod that no node can run because of `message`. */
 function unscheduled(message: string, advice: RegExp) {
   const text = `0/1 nodes are available: ${message}.`;
   return {

@@ -1,9 +1,7 @@
 /**
- * Explains the state of a Pod: one sentence, the evidence, and what to do.
+ * Explains the state of a Pod: one sentence, the evidence, and what to do. Pure.
  *
- * Boundary: pure. The caller fetches the Pod, its node, its Events, its record and the last lines of its logs.
- * Invariant: for an existing Pod, the first of RULES that applies gives the answer. If none applies, explainRunning() describes the
- * running Pod.
+ * Invariant: for an existing Pod, the first of RULES that applies gives the answer. If none applies, explainRunning() describes the Pod.
  */
 import { isFinalPhase } from '../../api/core/v1/pod/status/final-phase.ts';
 import { waitingProblem, wantedImage } from '../pod-containers.ts';
@@ -44,8 +42,7 @@ export function explain(subject: Subject): Explanation {
 }
 
 /**
- * Adds evidence about the containers with a problem that the sentence does not name, except defer containers, which wait for their turn.
- * Adds nothing if the Pod has ended or is being deleted.
+ * Adds evidence about problems of containers that the sentence does not name. Defer containers wait for their turn, which is no problem.
  */
 function withOthers(subject: Living, explanation: Explanation): Explanation {
   if (isFinalPhase(subject.pod.status?.phase) || subject.pod.metadata.deletionTimestamp !== undefined)

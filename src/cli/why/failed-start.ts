@@ -41,14 +41,11 @@ export function failedRun(subject: Living, { reason = '', message }: ContainerSt
   return FAILED_START_REASONS.includes(reason) && text !== '' ? startFinding(subject, reason, text) : undefined;
 }
 
-/**
- * Returns a verb phrase that says why a command cannot be executed, or why its working directory cannot be used; undefined if the message
- * is about another problem.
- */
+/** Returns a verb phrase that says why a command or its working directory cannot be used; undefined for messages about other problems. */
 export const commandError = (message: string | undefined): string | undefined =>
   commandFinding(oneLine(message))?.cause;
 
-/** Returns the cause of a failed start, and what to do, from its message `text` and the reason of the container's state. */
+/** Explains a failed start by its message `text` and the reason in the container's state. */
 export function startFinding(subject: Needing, reason: string, text: string): Finding {
   const found = commandFinding(text) ?? objectFinding(subject, text);
   if (found !== undefined) return found;
@@ -108,14 +105,12 @@ function commandFinding(text: string): Finding | undefined {
   );
 }
 
-/** The parts of a subject that the advice about the objects and volumes of a Pod needs. */
 type Needing = Pick<Living, 'namespace' | 'hints' | 'pod'>;
 
-/** Returns the cause and the actions for a message about a volume that cannot be mounted; undefined if no remedy is known. */
+/** Explains the message about a volume that cannot be mounted; undefined if no remedy is known. */
 export const volumeFinding = (subject: Needing, text: string): Finding | undefined =>
   objectFinding(subject, text) ?? folderFinding(subject, text) ?? diskFinding(text);
 
-/** The advice about a full disk for which an action fails that the node repeats. */
 export const FREE_SPACE = 'free some space on this disk: the node retries automatically';
 
 function diskFinding(text: string): Finding | undefined {
@@ -123,7 +118,6 @@ function diskFinding(text: string): Finding | undefined {
   return full === undefined ? undefined : only(`cannot be prepared, ${full}`, FREE_SPACE);
 }
 
-/** Returns the cause and the actions for a message about a hostPath volume of the type Directory; undefined for other messages. */
 function folderFinding({ hints, pod }: Needing, text: string): Finding | undefined {
   const [, path] = /hostPath type check failed: (.+) is not a directory$/.exec(text) ?? [];
   const isOfPod = pod.spec?.volumes?.some(({ hostPath }) => hostPath?.type === 'Directory' && hostPath.path === path);
@@ -143,7 +137,6 @@ function folderFinding({ hints, pod }: Needing, text: string): Finding | undefin
 const KINDS: Readonly<Record<string, string>> = { configmap: 'ConfigMap', secret: 'Secret' };
 const CREATE: Readonly<Record<string, string>> = { configmap: 'create configmap', secret: 'create secret generic' };
 
-/** Returns the cause and the actions for a message about a missing ConfigMap, Secret or key; undefined for other messages. */
 function objectFinding({ namespace, hints, pod }: Needing, text: string): Finding | undefined {
   const [, type = '', name] = /\b(configmap|secret) "(?:[^"/]*\/)?([^"/]+)" not found/.exec(text) ?? [];
   if (name !== undefined) {
@@ -173,7 +166,6 @@ function objectFinding({ namespace, hints, pod }: Needing, text: string): Findin
   };
 }
 
-/** A reference to keys of an object, as it is in an environment variable, a volume or a source of a projected volume. */
 interface Reference {
   name?: string | undefined;
   key?: string;
@@ -181,7 +173,7 @@ interface Reference {
   optional?: boolean | undefined;
 }
 
-/** Returns the keys that the Pod requires of the ConfigMap or Secret, each once; none if the Pod uses the object as a whole. */
+/** Returns the keys of the object that the Pod names, without duplicates and optional references. */
 function neededKeys({ spec }: Pod, type: 'configmap' | 'secret', name: string): string[] {
   const isSecret = type === 'secret';
   const containers = [...(spec?.initContainers ?? []), ...(spec?.containers ?? []), ...(spec?.deferContainers ?? [])];

@@ -87,10 +87,7 @@ export function explainGone(subject: Subject): Explanation {
   };
 }
 
-/**
- * Returns a clause such as `it had failed because container app ended with code 9`, if the Pod ended by itself at the step `began` and
- * failed; undefined otherwise.
- */
+/** Returns a clause such as `it had failed because container app ended with code 9`; undefined if the Pod did not fail by itself. */
 function failureOf(subject: Subject, steps: readonly Transition[], began: Transition): string | undefined {
   if (began.reason !== 'Completed') return undefined;
   const finished = lastStep(subject, ['Finished']);
@@ -123,9 +120,8 @@ function failedExit(steps: readonly Transition[], at: number): Transition | unde
 }
 
 /**
- * Returns the steps of `given` before the removal of the object if the removal cut the termination short; undefined if it did not. After
- * such a removal, the node sets an earlier deadline, unless all containers have stopped. `given` are the steps with deadlines, in the order
- * of their times.
+ * After a removal that cuts the termination short, the node sets an earlier deadline, unless all containers have stopped. Returns the steps
+ * before such a removal; undefined for other removals. `given` are the steps with deadlines, in order.
  */
 function cutShort(given: readonly Transition[], { at }: Transition): readonly Transition[] | undefined {
   const before = given.filter((step) => step.at < at);
@@ -135,8 +131,8 @@ function cutShort(given: readonly Transition[], { at }: Transition): readonly Tr
 }
 
 /**
- * Explains a Pod whose object was removed at `at` without waiting for its grace period, so that its defer containers did not run or were
- * cut off. `course` is a clause about the termination that this cut short; undefined if none had begun.
+ * Explains a Pod that was deleted by force at `at`. `course`: a clause about the termination that this cut short; undefined if none had
+ * begun.
  */
 function forced(
   subject: Subject,
@@ -168,7 +164,7 @@ function forced(
 
 const HEAR_SIGNALS = { description: 'make PID 1 handle SIGTERM, so that the Pod does not take its whole grace period' };
 
-/** Returns the containers that did not end after their stop signal and were killed at the deadline. */
+/** Returns the exits of containers that ignored their stop signal and were killed at the deadline. */
 const deafOf = (steps: readonly Transition[]): Transition[] =>
   steps.filter((exit) => {
     if (exit.type !== 'Exited' || exit.containerKind === 'defer') return false;
@@ -187,7 +183,10 @@ function deafText(deaf: readonly Transition[]): string {
     : `, because the containers ${names} ignored their stop signals until they were killed`;
 }
 
-/** Returns why the Pod was evicted for a NoExecute taint; undefined if it was not. Names the taints that the node has now, if any. */
+/**
+ * Returns why the Pod was evicted for a NoExecute taint, with the current taints of its node; undefined if the Pod was not evicted for a
+ * taint.
+ */
 function evictedFor(subject: Subject): { why: string; evidence: string[] } | undefined {
   const event = eventOf(subject, ['TaintManagerEviction']);
   if (event === undefined || !/^Marking for deletion/.test(event.message ?? '')) return undefined;
@@ -200,7 +199,7 @@ function evictedFor(subject: Subject): { why: string; evidence: string[] } | und
   };
 }
 
-/** Returns the part of the Pod that the record contains and the advice needs: the images of its defer containers that were pulled. */
+/** The steps Pulling name the images of defer containers. */
 const podOfRecord = (subject: Subject, ends: readonly EntryEnd[]): Pod => ({
   apiVersion: 'v1',
   kind: 'Pod',
@@ -211,12 +210,10 @@ const podOfRecord = (subject: Subject, ends: readonly EntryEnd[]): Pod => ({
   },
 });
 
-/** Returns the names of the defer containers in the order in which the steps mention them. */
 const entriesOf = (steps: readonly Transition[]): string[] => [
   ...new Set(steps.flatMap(({ containerKind, container }) => (containerKind === 'defer' ? (container ?? []) : []))),
 ];
 
-/** Returns a line about the end of each container that has run, and of each defer container that has ended. */
 function lastRuns(steps: readonly Transition[]): string[] {
   const last = new Map<string, Transition>();
   for (const step of steps)

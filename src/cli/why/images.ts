@@ -31,7 +31,6 @@ export function missingImage(subject: Living, shown: Shown): Explanation {
   };
 }
 
-/** Returns a clause such as `"A:1:2", the image of its container app, is not a valid image name`. */
 export const invalidNameText = (image: string, shown: Pick<Shown, 'kind' | 'name'>): string =>
   `${JSON.stringify(image)}, the image of its ${called(shown)}, is not a valid image name`;
 
@@ -43,16 +42,12 @@ function invalidName(subject: Living, shown: Shown, image: string, message: stri
   };
 }
 
-/**
- * Returns the action to change the image. The image is one of the few fields of a Pod that can be changed, so the Pod need not be
- * recreated.
- */
+/** The image can be changed without recreating the Pod. */
 const setImage = ({ name, namespace, hints }: Living, shown: Shown): Action => ({
   description: 'correct the name',
   command: hints.kubectl(`set image pod/${name} -n ${namespace} ${shown.name}=IMAGE`),
 });
 
-/** Returns a phrase such as `cannot be pulled (not found)`. */
 export function lackOfImage({ state }: Pick<ContainerStatus, 'state'>): string {
   const { reason, message } = state?.waiting ?? {};
   if (reason === 'InvalidImageName') return 'is not a valid image name';
@@ -61,7 +56,6 @@ export function lackOfImage({ state }: Pick<ContainerStatus, 'state'>): string {
   return `cannot be pulled${why && ` (${why})`}`;
 }
 
-/** Returns a phrase such as `cannot be pulled (not found), the next attempt is in 15.0s`. */
 function noImage(subject: Living, shown: Shown): string {
   const { status } = shown;
   const next = failedPulls(subject, shown).at(-1)?.deadline;
@@ -71,8 +65,8 @@ function noImage(subject: Living, shown: Shown): string {
 }
 
 /**
- * Returns the recorded failures to pull the image that the container waits for, the oldest first. If the Pod has several image volumes,
- * omits failures whose message does not name the image.
+ * Returns the recorded failures to pull the missing image, oldest first. With several image volumes, omits failures whose message does not
+ * name the image.
  */
 function failedPulls({ pod, transitions }: Living, shown: Shown): Transition[] {
   const { name } = shown;
@@ -84,7 +78,7 @@ function failedPulls({ pod, transitions }: Living, shown: Shown): Transition[] {
     .filter(({ type, container, deadline, message }) =>
       volume === undefined
         ? type === 'PullFailed' && container === name
-        : // Only a failure to pull an image has a deadline.
+        : // Among the steps MountFailed, those about images have a deadline.
           type === 'MountFailed' && deadline !== undefined && (images.length === 1 || isNamed(message)),
     )
     .sort((a, b) => a.at - b.at);
@@ -100,10 +94,9 @@ function imageEvidence(subject: Living, shown: Shown, reason: string, message: s
   ];
 }
 
-/** The input of the advice about missing images. Without the node, no image counts as present on it. */
+/** Without the node, no image counts as present on it. */
 export type Advised = Pick<Living, 'pod' | 'hints' | 'node'>;
 
-/** Returns what the user can do about the missing images of the containers. */
 export function imageActions(subject: Advised, shown: readonly Shown[]): Action[] {
   const { ofPresent, ofMissing } = remedies(subject, shown);
   const check = shown.some(mayPull) ? [checkRegistry(shown)] : [];
@@ -126,7 +119,6 @@ export function imageHint(subject: Advised, shown: Shown): string {
   return actionsText([...startRegistry([shown]), ...imageRemedies(subject, [shown])]);
 }
 
-/** Returns the actions as one phrase. */
 export const actionsText = (actions: readonly Action[]): string =>
   actions.map(({ description, command }) => `${description}${command === undefined ? '' : `: ${command}`}`).join('; ');
 
@@ -137,7 +129,7 @@ const isOffline = (shown: Shown): boolean =>
 
 const mayPull = ({ status }: Shown): boolean => status.state?.waiting?.reason !== 'ErrImageNeverPull';
 
-/** Returns the actions for images that are on the node, but are pulled because of imagePullPolicy Always, and for all other images. */
+/** `ofPresent`: for images on the node that imagePullPolicy Always pulls anyway. `ofMissing`: for the others. */
 function remedies(subject: Advised, shown: readonly Shown[]): { ofPresent: Action[]; ofMissing: Action[] } {
   const isAlways = (each: Shown): boolean => policyOf(subject, each) === 'Always';
   const present = shown.filter((each) => isAlways(each) && isOnNode(subject, each));
@@ -170,9 +162,9 @@ function policyField({ pod }: Advised, shown: readonly Shown[]): string {
   return ofVolumes.length === shown.length ? 'pullPolicy' : 'imagePullPolicy (pullPolicy of the volume)';
 }
 
-/** Returns the action to load an archive, and how to get one. An archive of docker save does not have the digests of images. */
 function loadArchive(subject: Advised, shown: readonly Shown[]): Action {
-  // Only valid names are part of the command: another user may have chosen the names, and a shell would run parts of an invalid one.
+  // Invalid names are not part of the command: a shell would run parts of a name that another user has chosen. An archive of docker save
+  // does not have the digests of images.
   const images = [...new Set(shown.map((each) => wantedImage(subject.pod, each).reference))].filter(
     (each) => referenceError(each) === undefined && !each.includes('@'),
   );
@@ -200,13 +192,13 @@ function checkRegistry(shown: readonly Shown[]): Action {
     : { description: 'check the name, and whether the registry answers' };
 }
 
-/** Returns the advice to change imagePullPolicy, which is Always by default for the tag latest, even an implied one. Source: v1.33. */
+/** imagePullPolicy is Always by default for the tag latest, even an implied one. Source: v1.33. */
 function neverAlways(subject: Advised, shown: readonly Shown[]): string {
   const isLatest = shown.some((each) => /:latest$/.test(storedImage(subject.pod, each)));
   return `set ${policyField(subject, shown)}: IfNotPresent${isLatest ? ' (or use a tag other than latest)' : ''}, and recreate the Pod`;
 }
 
-/** Returns the name with which the node lists the image; empty if the reference is not valid. */
+/** Returns '' if the reference is not valid. */
 function storedImage(pod: Living['pod'], shown: Shown): string {
   const image = wantedImage(pod, shown).reference;
   return referenceError(image) === undefined ? normalizeReference(image) : '';
@@ -226,7 +218,6 @@ function makeImage({ pod, hints }: Advised, shown: readonly Shown[]): Action[] {
   ];
 }
 
-/** Explains a running Pod whose defer containers will need images that cannot be obtained; undefined if no such image is missing. */
 export function explainEntryImages(subject: Living): Explanation | undefined {
   const entries = shownContainers(subject).filter(({ kind, status }) => kind === 'defer' && lacksImage(status));
   const [first] = entries;

@@ -21,7 +21,6 @@ import {
 /** Returns the taint in the notation of kubectl taint, such as `repair=disk:NoExecute`. */
 export const taintText = ({ key, value, effect }: Taint): string => `${key}${value ? `=${value}` : ''}:${effect}`;
 
-/** Returns the action to remove the taint from the node. */
 export const removeTaint = ({ hints }: Subject, node: Node, taint: Taint): Action => ({
   description: 'remove the taint from the node',
   command: hints.kubectl(`taint node ${node.metadata.name} ${taintText(taint)}-`),
@@ -37,10 +36,8 @@ export function evictingTaint({ pod, node }: Living): { node: Node; taint: Taint
   return first === undefined || node === undefined ? undefined : { node, ...first };
 }
 
-/** A node whose container runtime does not answer. */
 interface DownRuntime {
   name: string;
-  /** The message of the condition Ready, shortened. */
   message: string;
   since: Millis | undefined;
 }
@@ -48,7 +45,7 @@ interface DownRuntime {
 const whyNotReady = ({ message, reason }: NodeCondition): string | undefined =>
   shortCallError(oneLine(message)) || reason;
 
-/** Returns the trouble of a node whose container runtime does not answer; undefined for other nodes. */
+/** Returns the trouble of a node that reports that its container runtime is down; undefined for other nodes. */
 export function downRuntime(node: Node | undefined): DownRuntime | undefined {
   const ready = readyCondition(node);
   if (node === undefined || ready === undefined || ready.status === 'True') return undefined;
@@ -72,7 +69,6 @@ const seeNode = (subject: Subject): Action[] => [
   seeStatus(subject, 'see why the node is not ready'),
 ];
 
-/** Returns a phrase such as `its node n is not ready, MESSAGE`; undefined if the node is ready or not known. */
 function unreadyNode({ node }: Subject): string | undefined {
   const ready = readyCondition(node);
   if (ready === undefined || ready.status === 'True') return undefined;
@@ -84,7 +80,6 @@ const nodeEvidence = (node: Node | undefined): string[] => {
   return ready === undefined ? [] : [`condition Ready of the node is ${ready.status} (${ready.reason})`];
 };
 
-/** Explains a Pod with waiting containers, for which its node does nothing because its container runtime does not answer. */
 export function explainDownRuntime(subject: Living): Explanation | undefined {
   const { name, node, now } = subject;
   const down = downRuntime(node);
@@ -98,7 +93,6 @@ export function explainDownRuntime(subject: Living): Explanation | undefined {
   };
 }
 
-/** Adds to the explanation of a running Pod that its node is not ready. */
 export function withUnreadyNode(subject: Living, explanation: Explanation): Explanation {
   const unready = unreadyNode(subject);
   if (unready === undefined) return explanation;
@@ -109,7 +103,7 @@ export function withUnreadyNode(subject: Living, explanation: Explanation): Expl
   };
 }
 
-/** Explains a Pod that has not started because its node does not exist or is not ready; undefined for other Pods. */
+/** Explains a Pod that has not started because its node does not exist or is not ready. */
 export function explainNode(subject: Living): Explanation | undefined {
   const { name, pod, node, nodes, hints } = subject;
   const { nodeName } = pod.spec ?? {};
@@ -132,7 +126,7 @@ export function explainNode(subject: Living): Explanation | undefined {
   };
 }
 
-/** Explains a Pod that has started, and that counts as not ready only because its node is not ready; undefined for other Pods. */
+/** Explains a Pod whose containers are ready, but whose node is not. */
 export function explainLostNode(subject: Living): Explanation | undefined {
   const { name, node } = subject;
   const unready = unreadyNode(subject);
@@ -145,10 +139,7 @@ export function explainLostNode(subject: Living): Explanation | undefined {
   };
 }
 
-/**
- * Explains a running Pod that will be evicted, because it tolerates a NoExecute taint of its node for a limited time only; undefined if the
- * node has no such taint.
- */
+/** Explains a running Pod that will be evicted, because it tolerates a NoExecute taint of its node for a limited time. */
 export function explainTaint(subject: Living): Explanation | undefined {
   const { name, now } = subject;
   const found = evictingTaint(subject);

@@ -19,10 +19,7 @@ import {
   sidecarsOf,
 } from './subject.ts';
 
-/**
- * Explains how a Succeeded or Failed Pod ended; undefined for a Pod in another phase. Sidecars do not decide how a Pod ends, so they are
- * only listed as evidence.
- */
+/** Returns undefined for a Pod in another phase. Sidecars are only evidence, because they do not decide how a Pod ends. */
 export function explainOutcome(subject: Living): Explanation | undefined {
   const { pod, name } = subject;
   const { phase, reason, message } = pod.status ?? {};
@@ -79,13 +76,12 @@ export function explainOutcome(subject: Living): Explanation | undefined {
   };
 }
 
-/** Returns the action to see the output of a defer container that ran and failed: the only trace of this failure in a completed Pod. */
 const seeFailedEntry = (subject: Living, entries: readonly EntryEnd[]): Action[] => {
   const failed = failedEntry(entries);
   return failed === undefined ? [] : [seeOutput(subject, failed.name)];
 };
 
-/** Returns the action to create the Pod again. FILE stands for its manifest, whose name is not known. */
+/** FILE stands for the manifest, whose name is not known. */
 const applyAgain = ({ namespace, hints }: Living): Action => ({
   description: 'then run it again from its manifest, FILE',
   command: hints.kubectl(`apply -n ${namespace} -f FILE`),
@@ -97,8 +93,8 @@ const deleteIt = ({ name, namespace, hints }: Living): Action => ({
 });
 
 /**
- * Explains a Pod that failed because of a defer container with failurePolicy FailPod. `badEnd` says how an init or app container failed;
- * undefined if none failed.
+ * Explains a Pod that failed because of a defer container with failurePolicy FailPod. `badEnd`: how an init or app container failed, if one
+ * did.
  */
 function failedByEntry(subject: Living, entries: readonly EntryEnd[], evidence: string[], badEnd = ''): Explanation {
   const { name, pod } = subject;

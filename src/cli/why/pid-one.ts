@@ -5,7 +5,6 @@ import { type Action, oneLine } from './subject.ts';
 const SHELLS = new Set(['sh', 'ash', 'bash', 'dash', 'ksh', 'zsh']);
 const MAX_COMMAND_CHARS = 120;
 
-/** Returns the command and the arguments in the spec of a container; empty if the image decides both. */
 function commandOf({ spec }: Pod, container: string): string[] {
   const { initContainers = [], containers = [], deferContainers = [] } = spec ?? {};
   const all: Container[] = [...initContainers, ...containers, ...deferContainers];
@@ -17,10 +16,8 @@ const isPidOne = ({ spec }: Pod): boolean => spec?.shareProcessNamespace !== tru
 
 const isShell = ([program = '']: readonly string[]): boolean => SHELLS.has(program.split('/').at(-1) ?? '');
 
-/** Returns `PID 1` or, if the containers of the Pod share a PID namespace, `the main process`. */
 export const firstProcess = (pod: Pod): string => (isPidOne(pod) ? 'PID 1' : 'the main process');
 
-/** Returns the evidence about the first process of the container: its command, and why the kernel drops its stop signal. */
 export function processEvidence(pod: Pod, container: string): string[] {
   const words = commandOf(pod, container);
   const command = oneLine(words.join(' '));
@@ -34,7 +31,6 @@ export function processEvidence(pod: Pod, container: string): string[] {
 const cut = (text: string): string =>
   text.length > MAX_COMMAND_CHARS ? `${text.slice(0, MAX_COMMAND_CHARS - 1)}…` : text;
 
-/** Returns how to make the first process of the container end when it gets its stop signal. */
 export function hearSignals(pod: Pod, container: string): Action {
   if (!isPidOne(pod)) return { description: 'make the program end when it gets SIGTERM' };
   return {

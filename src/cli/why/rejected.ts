@@ -28,12 +28,11 @@ const recreate = (what: string): Action => ({
   description: `${what}, and recreate the Pod: a failed Pod does not run again`,
 });
 
-/** Returns the sentence with a lower-case first letter, so that it can be the second part of another sentence. */
 const lowered = (text: string): string => text.charAt(0).toLowerCase() + text.slice(1);
 
 const nodeOf = ({ pod }: Living): string => pod.spec?.nodeName ?? 'its node';
 
-/** Returns the action to restart the engine with the option while its Pods keep running. `what` is the purpose, a verb phrase. */
+/** `what` is the purpose, a verb phrase. */
 const restartWith = (subject: Living, option: string, what: string): Action[] =>
   subject.hints.isService
     ? [
@@ -143,9 +142,7 @@ const RULES: Readonly<Record<string, Rule>> = {
   }),
 };
 
-/**
- * Explains a Failed Pod by the reason in its status; undefined if the reason is not known. `defers` is the outcome of its defer containers.
- */
+/** Explains a Failed Pod by its status.reason; undefined if the reason is not known. `defers` is the outcome of its defer containers. */
 export function explainRejected(subject: Living, defers: string): Explanation | undefined {
   const { reason = '', message } = subject.pod.status ?? {};
   const text = oneLine(message);

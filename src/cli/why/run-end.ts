@@ -1,6 +1,5 @@
 /**
- * Explains why a run of a container ended: a failed probe, a failed postStart hook, its memory limit, a failed start, or another cause.
- * Pure.
+ * Explains why a run of a container ended. Pure.
  *
  * Invariant: the cause of a run's end is taken only from this run. Steps of the record count only if they have the attempt of the run.
  */
@@ -33,7 +32,6 @@ export interface RunEnd {
 export interface NodeStop {
   step: Transition;
   cause: string;
-  /** How to prevent the stop. */
   action: Action;
 }
 
@@ -43,7 +41,6 @@ const SIGKILLED = 137;
 /** A kill this long before its deadline still counts as a kill at the deadline. */
 const KILL_SLACK_MILLIS = 500;
 
-/** Returns a phrase such as `code 137 (OOMKilled)`. */
 export const codeText = ({ exitCode, reason }: ContainerStateTerminated): string =>
   `code ${exitCode}${reason ? ` (${reason})` : ''}`;
 
@@ -90,7 +87,6 @@ export function endOfRun(subject: Living, shown: Shown, ended: ContainerStateTer
   };
 }
 
-/** Returns the advice about a container that is restarted although it has succeeded; none about other containers. */
 function whenCompleted(
   { metadata, spec }: Pod,
   { kind, name }: Shown,
@@ -116,10 +112,7 @@ function whenCompleted(
 /** After a restart of the machine, its container runtime and its node start within this time. */
 const BOOT_MILLIS = 10 * 60 * 1000;
 
-/**
- * Returns whether the run began before a restart of the machine, and its end was noticed within BOOT_MILLIS before or after the node's
- * report.
- */
+/** Returns whether the run began before a restart of the machine, and its end was noticed around the node's report of the restart. */
 function isCutByReboot({ rebootedAt }: Living, { startedAt, finishedAt }: ContainerStateTerminated): boolean {
   const [began, noticed] = [parseTime(startedAt), parseTime(finishedAt)];
   if (rebootedAt === undefined || began === undefined || noticed === undefined) return false;
@@ -133,13 +126,12 @@ export const isEndUnknown = ({ exitCode, reason }: ContainerStateTerminated): bo
 /** Reasons that say no more than the exit code. */
 export const PLAIN_REASONS = ['', 'Error', 'Completed'];
 
-/** Returns the newest step of the record at which a run of the container ended; undefined if there is none. */
 const exitOf = ({ transitions }: Living, container: string): Transition | undefined =>
   transitions.findLast((step) => step.type === 'Exited' && step.container === container);
 
 /**
- * Returns why the node stopped the newest run of the container, or the run with the attempt of `exit`, although the Pod was not ending.
- * Returns undefined if the node did not stop that run.
+ * Returns why the node stopped the newest run of the container, or the run of `exit`, although the Pod was not ending; undefined if the
+ * node did not stop that run.
  */
 export function stopOf(
   subject: Pick<Subject, 'events' | 'transitions'>,
@@ -182,9 +174,6 @@ export function stopOf(
   return { step, cause: `its node stopped ${called(shown)}, ${why}`, action: { description: 'wait: it starts again' } };
 }
 
-/**
- * Returns a clause such as `the postStart hook of container app failed with exit code 3, OUTPUT`. `message` is that of the hook's failure.
- */
 export function hookCause(shown: Named, message: string | undefined): string {
   return `the postStart hook of ${called(shown)} ${hookFailure(message)}`;
 }
@@ -222,7 +211,6 @@ const specOf = ({ spec }: Pod, name: string): Container | undefined =>
     (each) => each.name === name,
   );
 
-/** Returns the memory limit of the container, else that of the Pod; undefined if there is neither. */
 function memoryLimit(pod: Pod, name: string): string | undefined {
   const own = specOf(pod, name)?.resources?.limits?.['memory'];
   const ofPod = (pod.spec as PodSpec).resources?.limits?.['memory'];
@@ -262,7 +250,6 @@ const SIGNALS: Readonly<Record<number, string>> = {
   143: 'SIGTERM',
 };
 
-/** Returns what the exit code means by convention; none if it has no such meaning. */
 function meaningOf({ exitCode }: ContainerStateTerminated): string[] {
   if (exitCode === 126) return ['code 126: a shell found the command, but cannot execute it'];
   if (exitCode === 127) return ['code 127: a shell did not find the command'];

@@ -91,7 +91,6 @@ function unreadyContainer(subject: Living, shown: Shown): Explanation {
   };
 }
 
-/** Explains a container that has ended and restarts soon, or that is not restarted while other containers still run. */
 function endedContainer(subject: Living, shown: Shown, ended: ContainerStateTerminated): Explanation {
   const { name, now } = subject;
   const next = lastStep(subject, ['BackOff'], shown.name)?.deadline;
@@ -125,8 +124,8 @@ function probeText({
 }
 
 /**
- * A Pod counts as running again only if a container was restarted within this time. Source: the kubelet resets a container's back-off after
- * a run of ten minutes.
+ * A Pod counts as running again if a container was restarted within this time. Source: the kubelet resets a container's back-off after a
+ * run of ten minutes.
  */
 const RECENT_MILLIS = 10 * 60 * 1000;
 
@@ -139,7 +138,7 @@ export function explainRunning(subject: Living): Explanation {
   const restarted = shown
     .flatMap(({ kind, name: own, status }) => {
       const last = status.lastState?.terminated;
-      // The start of the current run counts. The previous run ended earlier, before the back-off.
+      // The previous run ended earlier, before the back-off, so the start of the current run counts.
       const at = parseTime(status.state?.running?.startedAt);
       return last === undefined || at === undefined || now - at > RECENT_MILLIS
         ? []

@@ -25,7 +25,6 @@ const say =
   (description: string): Advice =>
   () => ({ description });
 
-/** Returns the name of the only node, else a placeholder. */
 const nodeName = ({ nodes = [] }: Subject): string => (nodes.length === 1 ? (nodes[0]?.metadata.name ?? '') : 'NODE');
 
 const describeNode =
@@ -90,7 +89,6 @@ const ADVICE: readonly [RegExp, ...Advice[]][] = [
   [/Too many pods/, say('the node is full: delete other Pods')],
 ];
 
-/** Returns the advice to look at the claim that the message names, or at all claims of the namespace. */
 function aboutClaims(description: string): Advice {
   return (subject) => ({
     description,
@@ -171,9 +169,7 @@ interface Shortage {
   largest: Quantity | undefined;
 }
 
-/**
- * Returns the resources of which the Pod requests more than any node has, even without other Pods. Returns none if the nodes are not known.
- */
+/** Returns the resources of which the Pod requests more than any node has, even without other Pods; none if the nodes are not known. */
 function shortages({ pod, nodes = [] }: Living): Shortage[] {
   if (nodes.length === 0) return [];
   return wantedBy(pod).flatMap(([resource, requested]) => {
@@ -184,7 +180,6 @@ function shortages({ pod, nodes = [] }: Living): Shortage[] {
   });
 }
 
-/** Returns a clause for each resource of which the Pod requests more than any node has. */
 function shortageClauses(subject: Living): string[] {
   const { nodes = [] } = subject;
   const one = nodes.length === 1;
@@ -196,10 +191,7 @@ function shortageClauses(subject: Living): string[] {
   );
 }
 
-/**
- * Returns why no node can run the Pod, in clauses without its name, and the first action, for a sentence that has more parts. The Pod has
- * the condition PodScheduled.
- */
+/** Returns why no node can run the Pod, as clauses without its name, and the first action. The Pod has the condition PodScheduled. */
 export function unschedulable(subject: Living): { cause: string; action: Action } {
   const message = oneLine(conditionOf(subject, 'PodScheduled')?.message);
   const clauses = shortageClauses(subject);
@@ -214,7 +206,6 @@ const SEE_NODES = describeNode('see the resources, labels and taints of the node
 const adviceOn = (message: string): Advice[] =>
   (ADVICE.find(([pattern]) => pattern.test(message))?.slice(1) as Advice[] | undefined) ?? [SEE_NODES];
 
-/** Explains requests that no node can ever satisfy; undefined if no request exceeds the largest node. */
 function impossible(subject: Living): Explanation | undefined {
   const { name } = subject;
   const clauses = shortageClauses(subject);
@@ -226,7 +217,7 @@ function impossible(subject: Living): Explanation | undefined {
   };
 }
 
-/** Returns a line for each node and resource that the scheduler's message calls insufficient: the request and the allocatable amount. */
+/** Returns a line for each node and resource that the scheduler's message calls insufficient. */
 function requestLines({ pod, nodes = [] }: Living, message: string): string[] {
   return wantedBy(pod)
     .filter(([resource]) => message.includes(`Insufficient ${resource}`))

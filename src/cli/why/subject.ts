@@ -1,4 +1,4 @@
-/** Defines the input of the explanations (Pod, Events, record, node), and functions that query the input and describe parts of it. Pure. */
+/** Defines the input of the explanations, and functions that query the input and describe its parts. Pure. */
 import type {
   ContainerStatus,
   CoreV1Event,
@@ -19,7 +19,6 @@ export interface Subject {
   namespace: string;
   /** The Pod; undefined if it no longer exists. */
   pod: Pod | undefined;
-  /** The Events of the Pod. */
   events: readonly CoreV1Event[];
   /** The node to which the Pod is or was bound; undefined if the Pod is not bound, or if the node cannot be read. */
   node?: Node | undefined;
@@ -27,31 +26,25 @@ export interface Subject {
   nodes?: readonly Node[] | undefined;
   /** When the node reported a restart of its machine; undefined if it did not, or if its Events were not read. */
   rebootedAt?: Millis | undefined;
-  /** The steps in the record of the Pod's life. */
   transitions: readonly Transition[];
-  /** The last lines of the log of each container's last ended run, by container name, if the run failed without a termination message. */
+  /** The last lines of the log of a container's last ended run, by container name, for runs that failed without a termination message. */
   lastLines: Readonly<Record<string, readonly string[]>>;
-  /** Composes the commands that the explanation proposes. */
   hints: Hints;
   now: Millis;
 }
 
-/** An action for the user: a phrase, and the command to type, if there is one. */
 export interface Action {
   description: string;
   command?: string;
 }
 
 export interface Explanation {
-  /** What the state of the Pod is, and why. */
   sentence: string;
-  /** The facts that support the sentence. */
   evidence: string[];
   /** The advice to the user, most useful first; empty if there is nothing to do. */
   actions: Action[];
 }
 
-/** A subject whose Pod exists. */
 export interface Living extends Subject {
   pod: Pod;
 }
@@ -64,14 +57,9 @@ export const endedWithNode = (subject: Living): boolean =>
   subject.pod.status?.reason === 'Terminated' &&
   conditionOf(subject, 'DisruptionTarget')?.reason === 'TerminationByKubelet';
 
-/**
- * Returns the reference to the controller of the object, such as the Job that creates another Pod instead of this one; undefined if the
- * object has none.
- */
 export const controllerOf = ({ metadata }: KubeObject): OwnerReference | undefined =>
   metadata.ownerReferences?.find(({ controller }) => controller === true);
 
-/** A container that has a status. */
 export interface Shown {
   kind: ContainerKind;
   name: string;
@@ -83,11 +71,9 @@ export const shownContainers = ({ pod }: Living): Shown[] =>
     each.status === undefined ? [] : [{ kind: each.kind, name: each.name, status: each.status }],
   );
 
-/** Returns the names of the sidecars, which are the init containers with restartPolicy Always. */
 export const sidecarsOf = ({ spec }: Pod): ReadonlySet<string> =>
   new Set((spec?.initContainers ?? []).flatMap((each) => (each.restartPolicy === 'Always' ? [each.name] : [])));
 
-/** Returns a phrase such as `container app`, `init container one` or `defer container bye`. */
 export const called = ({ kind, name }: { kind: ContainerKind; name: string }): string =>
   kind === 'app' ? `container ${name}` : `${kind} container ${name}`;
 
@@ -96,10 +82,7 @@ export const lastTime = ({ series, lastTimestamp, eventTime, metadata }: CoreV1E
     .map(parseTime)
     .find((time) => time !== undefined) ?? 0;
 
-/**
- * Returns the newest Event with one of the reasons, or undefined if there is none. If `container` is given, only Events about that
- * container count.
- */
+/** Returns the newest Event with one of the reasons; only about the container, if `container` is set. */
 export function eventOf(
   { events }: Pick<Subject, 'events'>,
   reasons: readonly string[],
@@ -113,7 +96,6 @@ export function eventOf(
     .sort((a, b) => lastTime(b) - lastTime(a))[0];
 }
 
-/** Returns a line such as `Event FailedMount, 3.00s ago (5×): MESSAGE`; none if there is no Event. */
 export function eventLine(event: CoreV1Event | undefined, { now }: Subject): string[] {
   if (event === undefined) return [];
   const times = (event.count ?? 1) > 1 ? ` (${event.count}×)` : '';
@@ -127,9 +109,6 @@ export const conditionLine = (condition: PodCondition | undefined): string[] =>
         `condition ${condition.type} is ${condition.status}${condition.reason ? ` (${condition.reason})` : ''}${condition.message ? `: ${oneLine(condition.message)}` : ''}`,
       ];
 
-/**
- * Returns the newest step of one of the types, or undefined if there is none. If `container` is given, only steps of that container count.
- */
 export const lastStep = (
   { transitions }: Subject,
   types: readonly string[],
@@ -144,14 +123,13 @@ export const forTime = (since: Millis, now: Millis): string => shortDuration(Mat
 
 export const ago = (at: Millis, now: Millis): string => `${forTime(at, now)} ago`;
 
-/** Returns a phrase such as `in 7.50s`, or `now` if the time has passed. */
 export const inTime = (at: Millis, now: Millis): string => (at <= now ? 'now' : `in ${shortDuration(at - now)}`);
 
 export const clock = (at: Millis): string => `${new Date(at).toISOString().slice(11, 19)} UTC`;
 
 export const oneLine = (text: string | undefined): string => (text ?? '').replaceAll(/\s+/g, ' ').trim();
 
-/** Returns the action to read the log of a container. `option` is an option of `lifepod logs`, such as --previous. */
+/** `option` is an option of `lifepod logs`, such as --previous. */
 export const seeOutput = ({ name, namespace, hints }: Subject, container: string, option = ''): Action => ({
   description: `see its ${option === '--previous' ? 'previous ' : ''}output`,
   command: hints.lifepod(`logs ${name} -n ${namespace} -c ${container}${option && ` ${option}`}`),
@@ -167,7 +145,6 @@ export const seeStatus = ({ hints }: Subject, description: string): Action => ({
   command: hints.engine('status'),
 });
 
-/** Returns the termination message of a container's run, else the last lines of its log. */
 export function lastWords({ lastLines }: Subject, name: string, message: string | undefined): string[] {
   if (message !== undefined && oneLine(message) !== '') return [`its last message: ${oneLine(message)}`];
   return (lastLines[name] ?? []).map((line) => `its log: ${line}`);

@@ -34,8 +34,7 @@ const START_REASONS = [
 ];
 
 /**
- * Explains a Pod with a problem: an image is missing, a container fails, or the sandbox or the volumes cannot be prepared. Returns
- * undefined if the Pod has none of these problems.
+ * Explains a Pod whose images are missing, whose containers fail, or whose sandbox or volumes cannot be prepared; undefined for other Pods.
  */
 export function explainWaiting(subject: Living): Explanation | undefined {
   const waiting = shownContainers(subject).filter(({ kind }) => kind !== 'defer');
@@ -64,10 +63,7 @@ function failedHook(subject: Living, shown: Shown, message: string): Explanation
   };
 }
 
-/**
- * Explains a container whose run has failed its startup or liveness probe or its postStart hook, and has not ended yet; undefined if there
- * is no such container.
- */
+/** Explains a container that the node is stopping, for example because of a failed probe, and that has not ended yet. */
 export function explainStopping(subject: Living): Explanation | undefined {
   for (const each of shownContainers(subject)) {
     if (each.kind === 'defer' || each.status.state?.running === undefined) continue;
@@ -156,10 +152,7 @@ function volumes(subject: Living): Explanation | undefined {
   };
 }
 
-/**
- * Explains a Pod that is starting without problems: it pulls an image, or its init containers have not completed. Returns undefined for
- * other Pods.
- */
+/** Explains a Pod that is starting without problems: it pulls an image, or its init containers have not completed. */
 export function explainStarting(subject: Living): Explanation | undefined {
   const { name, now } = subject;
   const pulling = lastStep(subject, ['Pulling', 'Pulled', 'PullFailed']);

@@ -16,7 +16,6 @@ import { explain } from './explain.ts';
 import { isEndUnknown } from './run-end.ts';
 import { type Explanation, lastTime } from './subject.ts';
 
-/** The evidence of a Pod that is explained without its record. */
 const UNREAD = 'the record of the Pod is not considered: this user may not read PodRecords, which the role view allows';
 const LOG_LINES = 3;
 const LOG_DEADLINE_MILLIS = 5000;
@@ -56,7 +55,6 @@ async function explainLife({ client, hints }: Target, life: PodLife): Promise<Ex
   return life.isUnread === true ? { ...found, evidence: [...found.evidence, UNREAD] } : found;
 }
 
-/** Returns the explanation for a terminal: the sentence, a line for each fact, and a line for each action. */
 function plainText({ sentence, evidence, actions }: Explanation): string {
   const lines =
     actions.length === 0
@@ -65,7 +63,7 @@ function plainText({ sentence, evidence, actions }: Explanation): string {
   return [sentence, ...evidence.map((line) => `  - ${line}`), ...lines.map((line) => `  > ${line}`), ''].join('\n');
 }
 
-/** Returns the explanation for programs. README.md documents the fields. `life` is undefined for a workload without Pods. */
+/** README.md documents the fields. `life` is undefined for a workload without Pods. */
 function jsonText(life: PodLife | undefined, explanation: Explanation, more: object = {}): string {
   const { sentence, evidence, actions } = explanation;
   const pod = life && {
@@ -77,7 +75,7 @@ function jsonText(life: PodLife | undefined, explanation: Explanation, more: obj
   return `${JSON.stringify({ pod, ...more, cause: sentence, evidence, actions }, undefined, 2)}\n`;
 }
 
-/** Reads the Events about the Pod with the UID. Resolves with none if the user may not read Events. */
+/** Resolves with none if the user may not read Events. */
 async function eventsOf(client: HttpClient, namespace: string, uid: string): Promise<CoreV1Event[]> {
   const fieldSelector = `involvedObject.kind=Pod,involvedObject.uid=${uid}`;
   const query = { ...(namespace && { namespace }), fieldSelector };
@@ -144,7 +142,6 @@ async function lastLinesOf(client: HttpClient, pod: Pod): Promise<Record<string,
   return found;
 }
 
-/** Reads the last lines of a container's log. Resolves with '' if the log cannot be read, for example because it was deleted. */
 async function logOf(
   client: HttpClient,
   { metadata }: Pod,

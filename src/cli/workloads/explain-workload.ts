@@ -7,7 +7,6 @@ import type { Millis } from '../../machinery/time.ts';
 import type { Hints } from '../hints.ts';
 import { type Action, ago, type Explanation, lastTime, oneLine } from '../why/subject.ts';
 
-/** The fields of the workloads that the explanation reads. */
 interface WorkloadObject extends KubeObject {
   spec?: { replicas?: number; suspend?: boolean; schedule?: string };
   status?: {
@@ -31,7 +30,7 @@ const newestFirst = (pods: readonly Pod[]): Pod[] =>
       a.metadata.name.localeCompare(b.metadata.name),
   );
 
-/** Returns 0 for a Pod that is not ready, 1 for a failed one, 2 for one that is ready or being deleted, and 3 for a succeeded one. */
+/** A Pod with a lower rank needs more attention. */
 function rank(pod: Pod): number {
   const { phase } = pod.status ?? {};
   if (phase === 'Succeeded') return 3;
@@ -40,8 +39,8 @@ function rank(pod: Pod): number {
 }
 
 /**
- * Returns the Pod of the workload that needs attention most, the newest one of several; undefined if there is none. Failed Pods that others
- * have replaced need no attention.
+ * Returns the Pod that needs attention most, the newest one of several; undefined if there is none. Failed Pods that others have replaced
+ * need no attention.
  */
 export function worstPod(object: KubeObject, pods: readonly Pod[]): Pod | undefined {
   const replaced = replacedPods(object, pods);
@@ -50,8 +49,8 @@ export function worstPod(object: KubeObject, pods: readonly Pod[]): Pod | undefi
 }
 
 /**
- * Returns the failed Pods that others have replaced, the newest first. A failed Pod is replaced if the workload has the wanted number of
- * ready Pods, for example after a shutdown of the node. Returns none for a Job, which counts failed Pods.
+ * A failed Pod is replaced if the workload has the wanted number of ready Pods, for example after a shutdown of the node. Returns none for
+ * a Job, which counts failed Pods.
  */
 function replacedPods(object: KubeObject, pods: readonly Pod[]): Pod[] {
   const { spec, status } = object as WorkloadObject;
@@ -62,7 +61,6 @@ function replacedPods(object: KubeObject, pods: readonly Pod[]): Pod[] {
   );
 }
 
-/** Returns the reason and the message of the condition with which the workload reports a failure; empty if there is none. */
 function failureOf({ status }: WorkloadObject): string {
   const failed = status?.conditions?.find(
     ({ type, status: value }) =>
@@ -74,7 +72,6 @@ function failureOf({ status }: WorkloadObject): string {
 }
 
 interface Given {
-  /** A name such as `job/report`. */
   title: string;
   namespace: string;
   object: KubeObject;
@@ -85,7 +82,7 @@ interface Given {
   now: Millis;
 }
 
-/** Explains a workload by `found`, the explanation of the Pod of worstPod(). */
+/** Explains a workload by its worst Pod. `pod` is the result of worstPod(), and `found` its explanation. */
 export function explainByPod(
   { title, namespace, object, pods, hints }: Given,
   pod: Pod,
@@ -112,7 +109,7 @@ export function explainByPod(
   };
 }
 
-/** Explains a workload that has the wanted number of ready Pods, which have replaced failed Pods. `found` explains a ready Pod. */
+/** The ready Pods have replaced the failed ones. `found` explains a ready Pod. */
 function explainReplaced(
   { title, namespace, pods, hints }: Pick<Given, 'title' | 'namespace' | 'pods' | 'hints'>,
   replaced: readonly Pod[],
@@ -147,7 +144,6 @@ function explainReplaced(
 const stateOf = (pod: Pod): string =>
   isFinalPhase(pod.status?.phase) || !isReady(pod) ? podSummary(pod).status : 'ready';
 
-/** Explains a workload that has no Pods. */
 export function explainPodless({ title, namespace, object, events, hints, now }: Given): Explanation {
   const { spec } = object as WorkloadObject;
   const event = events.filter(({ type }) => type === 'Warning').sort((a, b) => lastTime(b) - lastTime(a))[0];
@@ -177,9 +173,7 @@ export function explainPodless({ title, namespace, object, events, hints, now }:
   };
 }
 
-/**
- * Returns the action to create the ServiceAccount whose absence the message reports. Source: upstream's admission plugin ServiceAccount.
- */
+/** The message is that of upstream's admission plugin ServiceAccount. */
 function missingAccount(message: string, namespace: string, hints: Hints): Action[] {
   const [, name] = /error looking up service account \S+: serviceaccount "([^"]+)" not found/.exec(message) ?? [];
   if (name === undefined) return [];

@@ -8,7 +8,6 @@ import { controllerOf } from '../why/subject.ts';
 import { shortList } from './missing-pod.ts';
 import { WORKLOAD_TYPES } from './workloads.ts';
 
-/** Resolves with the line that names the Pods, the command that ends them, and the commands that delete the workloads that create them. */
 export async function keptPodsLine(client: Client, pods: readonly Pod[], hints: Hints): Promise<string> {
   const names = pods.map(({ metadata }) => `${metadata.namespace}/${metadata.name}`).join(', ');
   const workloads = await Promise.all(pods.map((pod) => workloadOf(client, pod)));
@@ -22,7 +21,7 @@ export async function keptPodsLine(client: Client, pods: readonly Pod[], hints: 
   return `the engine keeps running, because no session has created these Pods: ${names}; '${hints.engine('down')}' ends them${again}`;
 }
 
-/** Resolves with words such as `deployment/web -n default` for the workload that the Pod belongs to; undefined if there is none. */
+/** Resolves with words such as `deployment/web -n default`; undefined if the Pod belongs to no workload. */
 async function workloadOf(client: Client, pod: Pod): Promise<string | undefined> {
   const owner = await ownerOf(client, pod);
   const top = owner && ((await ownerOf(client, owner.object)) ?? owner);

@@ -17,7 +17,7 @@ export async function mayListAll(client: Client, resource: ResourceRef): Promise
 
 /**
  * Resolves with a phrase such as `'kubectl get pods -A' lists all Pods`; about the namespace only if the user may not list the resource in
- * all namespaces. `kind` is the kind of the resource.
+ * all namespaces.
  */
 export async function listPhrase(
   { client, namespace, hints }: { client: Client; namespace: string; hints: Hints },

@@ -6,7 +6,7 @@ import { isApiError } from '../../machinery/status.ts';
 import { UserError } from '../../platform/files.ts';
 import { answeredBy, type Hints } from '../hints.ts';
 
-/** Resolves with the error if the namespace does not exist, and with undefined if it does, or if the user may not read Namespaces. */
+/** Resolves with the error; with undefined if the namespace exists, or if the user may not read Namespaces. */
 export async function missingNamespace(client: Client, name: string, hints: Hints): Promise<UserError | undefined> {
   try {
     await client.resource<Namespace>(NAMESPACES).get(name);

@@ -47,13 +47,12 @@ export async function missingPod(client: Client, namespace: string, name: string
   );
 }
 
-/** Returns a list of the first MOST_NAMES names, with the number of further names if there are more. */
 export const shortList = (names: readonly string[]): string =>
   names.length > MOST_NAMES
     ? `${names.slice(0, MOST_NAMES).join(', ')} and ${names.length - MOST_NAMES} more`
     : names.join(', ');
 
-/** Resolves with the namespaces that have a Pod of the name, else with the namespaces that have the record of a former Pod of the name. */
+/** Resolves with the namespaces that have a Pod of the name, else with those that have a record of one. */
 async function otherNamespaces(client: Client, name: string): Promise<string[]> {
   const pods = await client
     .resource<Pod>(PODS)
@@ -71,7 +70,6 @@ async function otherNamespaces(client: Client, name: string): Promise<string[]> 
   return [...new Set(found.flatMap(({ metadata }) => metadata.namespace ?? []))].sort();
 }
 
-/** Resolves with the Pod names in the namespace that begin with the name, else with those for which isTypingError() returns true. */
 async function similarNames(client: Client, namespace: string, name: string): Promise<string[]> {
   const { items } = await client.resource<Pod>(PODS).list({ namespace }).catch(noneIfRefused);
   const names = items.map(({ metadata }) => metadata.name);
@@ -92,10 +90,7 @@ export function isTypingError(typed: string, meant: string): boolean {
   );
 }
 
-/**
- * Returns an empty list for an error of the API: the user may not read other namespaces, or the name is not valid in a field selector.
- * Throws other errors.
- */
+/** An error of the API means that the user may not read other namespaces, or that the name is not valid in a field selector. */
 function noneIfRefused(error: unknown): { items: [] } {
   if (isApiError(error)) return { items: [] };
   throw error;

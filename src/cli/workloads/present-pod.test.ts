@@ -7,7 +7,6 @@ import { skipEntry } from '../skip.ts';
 import { presentPod, unnamedPod } from './present-pod.ts';
 import { webAndGone } from './records-fixture.ts';
 
-/** Starts a registry with the Pod `web` and the record of the deleted Pod `gone`. */
 async function start(namespace = 'a') {
   const backend = await webAndGone();
   const hints = hintsFor({ dataDir: '/d' }, { KUBECONFIG: '/d/kubeconfig' }, undefined, false);

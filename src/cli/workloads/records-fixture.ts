@@ -1,4 +1,3 @@
-/** Starts a registry with a Pod and the record of a deleted Pod, for tests of commands that look for a Pod by its name. */
 import type { Pod, PodRecord } from '../../api/generated/types.ts';
 import { POD_RECORDS } from '../../api/lifepod.io/v1/pod-record/index.ts';
 import { PODS } from '../../api/resources.ts';

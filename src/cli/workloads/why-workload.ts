@@ -1,4 +1,3 @@
-/** `lifepod why TYPE/NAME`: explains a workload. */
 import type { CoreV1Event } from '../../api/generated/types.ts';
 import { EVENTS } from '../../api/resources.ts';
 import { uidOf } from '../../machinery/meta.ts';
@@ -13,14 +12,14 @@ import { findWorkload, type WorkloadName } from './workloads.ts';
 
 export interface WorkloadExplanation {
   workload: { kind: string; name: string; namespace: string };
-  /** The Pod by which the workload is explained; undefined if it has no Pods. */
+  /** Undefined if the workload has no Pods. */
   life: PodLife | undefined;
   explanation: Explanation;
 }
 
 /**
- * Explains a workload by the Pod that needs attention most, which `explainLife` explains, or by its Events and conditions if it has no
- * Pods. Rejects with a UserError if the workload does not exist.
+ * Explains a workload by the Pod that needs attention most, or by its Events and conditions if it has no Pods. Rejects with a UserError if
+ * the workload does not exist.
  */
 export async function explainWorkload(
   target: Target,

@@ -43,7 +43,7 @@ export interface WorkloadName {
   name: string;
 }
 
-/** Parses TYPE/NAME. Returns undefined for the name of a Pod, with or without `pod/`. Throws a UserError if the type has no Pods. */
+/** Parses TYPE/NAME. Returns undefined for the name of a Pod, with or without `pod/`. Throws a UserError for any other text. */
 export function workloadName(given: string): WorkloadName | undefined {
   const [word = '', name, ...more] = given.split('/');
   if (name === undefined || /^(pods?|po)$/.test(word)) return undefined;
@@ -53,11 +53,10 @@ export function workloadName(given: string): WorkloadName | undefined {
   throw new UserError(`${given} is neither a Pod nor a workload: give the name of a Pod, or one of ${types}`);
 }
 
-/** Returns the workload type for a name of kubectl, with or without the group, such as deployment.apps; undefined for other names. */
+/** Finds a workload type by its name in kubectl, with or without the group, such as deployment.apps. */
 export const workloadType = (word: string): WorkloadType | undefined =>
   WORKLOAD_TYPES.find(({ names }) => names.includes(word.toLowerCase().split('.')[0] ?? ''));
 
-/** A workload, the objects through which it creates its Pods, and its Pods. */
 export interface Workload {
   object: KubeObject;
   /** The workload itself, and the objects of `through` that it owns. */
@@ -65,7 +64,7 @@ export interface Workload {
   pods: readonly Pod[];
 }
 
-/** Finds the workload `wanted`, the objects through which it creates its Pods, and its Pods. Resolves with undefined if there is none. */
+/** Resolves with undefined if the workload does not exist. */
 export async function findWorkload(
   client: Client,
   namespace: string,

@@ -9,17 +9,16 @@ import type { Settings } from '../settings.ts';
 import { auditSettings } from './audit-settings.ts';
 
 export interface AuditLog {
-  /** Records the requests of clients; undefined if there is no audit log. */
   audit?: Audit;
-  /** Returns a backend that forwards calls of components to `backend` and records them; without an audit log, `backend` itself. */
+  /** Returns a backend that records the calls of components; without an audit log, `backend` itself. */
   record<Backend extends ResourceBackend>(backend: Backend): Backend;
 }
 
 const NO_LOG: AuditLog = { record: (backend) => backend };
 
 /**
- * Rejects with a UserError if the audit policy of the settings cannot be read or is not valid. Does nothing without an audit log, or if the
- * engine is started only to end its Pods.
+ * Rejects with a UserError if the audit policy cannot be read or is not valid. Does nothing without an audit log, or if the engine is
+ * started only to end its Pods.
  */
 export async function checkAuditPolicy(settings: Settings): Promise<void> {
   const wanted = auditSettings(settings);
@@ -29,8 +28,8 @@ export async function checkAuditPolicy(settings: Settings): Promise<void> {
 }
 
 /**
- * Opens the audit log. Rejects with a UserError if the log cannot be opened, except if the engine is started only to end its Pods: a
- * missing file must not make `lifepod down` fail.
+ * Rejects with a UserError if the log cannot be opened, except if the engine is started only to end its Pods: a missing file must not make
+ * `lifepod down` fail.
  */
 export async function openAuditLog(settings: Settings, platform: Platform, metrics: Metrics): Promise<AuditLog> {
   const wanted = auditSettings(settings);

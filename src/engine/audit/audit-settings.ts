@@ -9,7 +9,7 @@ import { FORMATS, type Format } from '../../apiserver/audit/event.ts';
 import { MODES, type Mode } from '../../apiserver/audit/sink.ts';
 import { UserError } from '../../platform/files.ts';
 
-/** The options in the form of the command line. An empty text means that the option is not set. */
+/** An empty text means that the option is not set. */
 export interface AuditOptions {
   auditPolicyFile?: string;
   auditLogPath?: string;
@@ -23,20 +23,19 @@ export interface AuditOptions {
   auditLogTruncateMaxEventSize?: string;
 }
 
-/** The audit log that the options describe. */
 export interface AuditSettings {
   policyFile: string;
   /** An absolute path, or `-` for standard output. */
   path: string;
   mode: Mode;
   format: Format;
-  /** The size in bytes at which a file is rotated. */
+  /** The size at which a file is rotated. */
   maxBytes: number;
   /** How many rotated files are kept; 0 means all. */
   maxBackups: number;
   /** For how many days rotated files are kept; 0 means without limit. */
   maxAgeDays: number;
-  /** The maximum size of an event in bytes; undefined if events are not truncated. */
+  /** Undefined if events are not truncated. */
   maxEventBytes?: number;
 }
 
@@ -151,7 +150,7 @@ export function resolveAuditOptions(options: AuditOptions, record: AuditOptions 
   return resolved;
 }
 
-/** Returns the settings of the audit log; undefined if the options select no audit log. Throws a UserError if a value is invalid. */
+/** Returns undefined if the options select no audit log. Throws a UserError if a value is invalid. */
 export function auditSettings(options: Required<AuditOptions>): AuditSettings | undefined {
   const { auditPolicyFile: policyFile, auditLogPath: path } = options;
   const mode = oneOf(MODES, options, 'auditLogMode');
@@ -168,7 +167,6 @@ export function auditSettings(options: Required<AuditOptions>): AuditSettings | 
   return { policyFile, path, mode, format, maxBytes, maxBackups, maxAgeDays, maxEventBytes };
 }
 
-/** Returns the maximum size of an event in bytes; undefined if events are not truncated. Throws a UserError if an option is not valid. */
 function truncation(options: Required<AuditOptions>): number | undefined {
   const maxEventBytes = amount(options, 'auditLogTruncateMaxEventSize', 1);
   if (amount(options, 'auditLogTruncateMaxBatchSize', 1) < maxEventBytes) {

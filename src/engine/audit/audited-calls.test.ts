@@ -16,7 +16,6 @@ const configMap = (name: string) => ({ apiVersion: 'v1', kind: 'ConfigMap', meta
 
 interface Started {
   backend: RegistryBackend;
-  /** The API of the scheduler, whose calls are recorded. */
   api: ResourceApi;
   // biome-ignore lint/suspicious/noExplicitAny: tests read fields of JSON
   take(): any[];

@@ -54,13 +54,11 @@ export function auditedCalls<Backend extends ResourceBackend>(
   };
 }
 
-/** Returns the path and query with which a client would send the request. */
 const uriOf = ({ verb, resource, namespace, name, subresource }: RequestContext): string =>
   `${resourcePath(resource, namespace, name, subresource)}${queryText({ watch: verb === 'watch' ? true : undefined })}`;
 
 type Answer = KubeObject | Status | KubeList;
 
-/** Calls `call`, records the request and its result, and settles as the call does. `sent` records the body of the request. */
 async function recorded<Result extends Answer>(
   audited: RequestAudit | undefined,
   { verb, signal }: RequestContext,
@@ -83,10 +81,7 @@ async function recorded<Result extends Answer>(
   }
 }
 
-/**
- * Calls `watch`, records the request and its result, and settles as the call does. Records the start of the watch with the code 200 unless
- * the watch fails within a turn of the event loop.
- */
+/** Records the start of the watch with the code 200 unless the watch fails within a turn of the event loop. */
 async function recordedWatch(
   audited: RequestAudit | undefined,
   { signal }: RequestContext,

@@ -1,4 +1,3 @@
-/** Opens the audit log that the options describe: reads its policy and opens its output. */
 import { readFileSync } from 'node:fs';
 import { type Audit, createAudit } from '../../apiserver/audit/audit.ts';
 import { openLogFile } from '../../apiserver/audit/log-file.ts';
@@ -14,10 +13,7 @@ import type { AuditSettings } from './audit-settings.ts';
 
 const MAX_POLICY_BYTES = 3 * 1024 * 1024;
 
-/**
- * Opens the output of the audit log, and resolves with the Audit that writes to it. Rejects with a UserError if the policy cannot be read
- * or is not valid, or if the file of the log cannot be opened.
- */
+/** Rejects with a UserError if the policy cannot be read or is not valid, or if the file of the log cannot be opened. */
 export async function openAudit(settings: AuditSettings, { timers, log }: Platform, metrics: Metrics): Promise<Audit> {
   const { path, mode, format, maxEventBytes } = settings;
   const policy = readPolicy(settings.policyFile);
@@ -34,7 +30,7 @@ const refuse =
     throw new UserError(`--audit-log-path ${path} cannot be opened: ${error.message}`);
   };
 
-/** Reads the policy, which is YAML or JSON. Throws a UserError that says what is wrong, and where. */
+/** The policy is YAML or JSON. Throws a UserError that says what is wrong, and where. */
 export function readPolicy(path: string): Policy {
   let text: string;
   try {

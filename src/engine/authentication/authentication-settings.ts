@@ -13,7 +13,7 @@ import { readTokenFile } from '../../apiserver/auth/authentication/token-file.ts
 import { readProblem } from '../../machinery/read-problem.ts';
 import { UserError } from '../../platform/files.ts';
 
-/** The options in the form of the command line. An empty text means that the option is not set. */
+/** An empty text means that the option is not set. */
 export interface AuthenticationOptions {
   tokenAuthFile?: string;
   oidcIssuerUrl?: string;
@@ -160,10 +160,7 @@ function checkOidc({ oidcIssuerUrl, oidcClientId, oidcSigningAlgs }: Required<Au
   }
 }
 
-/**
- * Throws a UserError unless the text is an https URL without user, query and fragment. Source: validateIssuerURL of
- * k8s.io/apiserver/pkg/apis/apiserver/validation of v1.33 (rules).
- */
+/** Source: validateIssuerURL of k8s.io/apiserver/pkg/apis/apiserver/validation of v1.33 (rules). */
 function checkIssuer(text: string): void {
   const url = URL.parse(text);
   if (url?.protocol !== 'https:') throw new UserError(`--oidc-issuer-url ${text} is not valid: give an https URL`);
@@ -171,10 +168,7 @@ function checkIssuer(text: string): void {
     throw new UserError('--oidc-issuer-url is not valid: the URL must have neither a user, a query nor a fragment');
 }
 
-/**
- * Returns the settings of authentication, with the contents of the files that the options name. Throws a UserError if a file cannot be read
- * or is malformed.
- */
+/** Reads the files that the options name. Throws a UserError if a file cannot be read or is malformed. */
 export function authenticationSettings(options: Required<AuthenticationOptions>): AuthenticationSettings {
   return {
     ...(options.tokenAuthFile === '' ? {} : { tokenFile: readTokenFile(options.tokenAuthFile) }),
@@ -200,7 +194,6 @@ function oidcOptions(options: Required<AuthenticationOptions>): OidcOptions {
 
 const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g;
 
-/** Returns the content of the file. Throws a UserError if the file cannot be read, contains no certificate, or contains a malformed one. */
 function readCertificates(path: string): string {
   let text: string;
   try {

@@ -9,16 +9,12 @@ import { followRbac } from './rbac-objects.ts';
 import { rememberGrants } from './remember-grants.ts';
 
 export interface Authorizers {
-  /** Authorizes the requests of clients of the API server. */
   clients: Authorizer;
-  /** Authorizes the requests of components of the engine. Makes the same decisions as `clients`, but remembers grants. */
+  /** Makes the same decisions as `clients`, but remembers grants. */
   components: Authorizer;
 }
 
-/**
- * Returns the authorizers, and starts to follow the objects on which their decisions depend. A decision waits until the existing objects
- * have been read.
- */
+/** Starts to follow the objects on which the decisions depend. A decision waits until the existing objects have been read. */
 export function createAuthorizers(options: { informers: SharedInformers; signal: AbortSignal }): Authorizers {
   const { changes, ...objects } = followRbac(options);
   const node = createNodeAuthorizer(followNodes(options));

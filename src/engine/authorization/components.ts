@@ -17,13 +17,13 @@ export interface ComponentApi {
   informers: SharedInformers;
 }
 
-/** Returns the API for a component. `reader` is the user whose rights decide what the informers may follow, by default `user`. */
+/** `reader` is the user whose rights decide what the informers may follow, by default `user`. */
 export type Components = (user: UserInfo, reader?: UserInfo) => ComponentApi;
 
 export interface ComponentsOptions extends Platform {
-  /** The backend of the registry that authorizes the requests of components: see authorizedBackend(). */
+  /** Authorizes the requests of components: see authorizedBackend(). */
   registry: ResourceBackend;
-  /** The informers of the engine, which read with the rights of the API server. */
+  /** They read with the rights of the API server. */
   informers: SharedInformers;
   authorizer: Authorizer;
   onRefusal: OnRefusal;
@@ -36,7 +36,6 @@ export function createComponents({ registry, ...options }: ComponentsOptions): C
   });
 }
 
-/** The log message about a refused request. */
 export const REFUSED =
   'a component of the engine may not send a request: restore its role, or restart the engine, which restores all roles of the system';
 
@@ -44,8 +43,8 @@ export const REFUSED =
 const LOG_MILLIS: Millis = 60_000;
 
 /**
- * Returns a function that counts and logs requests that were refused because the roles of components allow too little. The function ignores
- * refusals for which isOfGonePod() returns true.
+ * Counts and logs requests that were refused because the roles of components allow too little. Ignores refusals for which isOfGonePod()
+ * returns true.
  */
 export function reportRefusals({ timers, log }: Platform, metrics: Metrics): OnRefusal {
   const refused = metrics.counter(

@@ -1,9 +1,7 @@
 /**
- * Limits the shared informers to the rights of one user: a component follows only what its user may list and watch.
- *
- * Boundary: the informers read each resource once, with the rights of the API server, and the components share the copy. The rights of the
- * user are examined only when a component begins to follow a resource: as with upstream's watches, a right that is revoked later remains
- * effective until the next start.
+ * Limits the shared informers to the rights of one user: a component follows only what its user may list and watch. The rights are examined
+ * when a component begins to follow a resource: as with upstream's watches, a right that is revoked later remains effective until the next
+ * start.
  */
 
 import type { OnRefusal } from '../../apiserver/auth/authorized-backend.ts';
@@ -28,8 +26,7 @@ export interface InformersOfUserOptions {
 }
 
 /**
- * Returns shared informers that follow a resource as soon as the user may list and watch it. Until then, an informer is empty and not
- * synced, and the authorizer is asked again with a back-off.
+ * Until the user may list and watch a resource, its informer is empty and not synced, and the authorizer is asked again with a back-off.
  */
 export function informersOfUser(
   { informers, authorizer, onRefusal, timers }: InformersOfUserOptions,
@@ -46,7 +43,6 @@ export function informersOfUser(
     return false;
   }
 
-  /** Resolves once the user may follow the resource, or the signal has aborted. */
   async function permitted(ref: ResourceRef, { fieldSelector, signal }: FollowOptions): Promise<void> {
     for (let tries = 1; !signal.aborted && (await isRefused(ref, fieldSelector)); tries++)
       await pause(timers, backOffMillis(tries, RETRY_BASE_MILLIS, RETRY_MAX_MILLIS), signal);
@@ -61,7 +57,7 @@ export function informersOfUser(
 
 const NONE: ReadonlySet<never> = new Set<never>();
 
-/** Returns an informer that is empty until `permitted` resolves, and then forwards to the informer that `follow` starts. */
+/** The informer is empty until `permitted` resolves. */
 function lateInformer<T extends KubeObject>(permitted: Promise<void>, follow: () => Informer<T>): Informer<T> {
   let informer: Informer<T> | undefined;
   const followed = permitted.then(() => {

@@ -7,10 +7,7 @@ export interface LateAuthorizers extends Authorizers {
   connect(authorizers: Authorizers): void;
 }
 
-/**
- * Returns authorizers that forward to the authorizers given to connect(). Before connect() is called, decisions wait. Members of
- * system:masters may do anything at all times.
- */
+/** Decisions wait for connect(). Members of system:masters may do anything at all times. */
 export function lateAuthorizers(): LateAuthorizers {
   const connected = Promise.withResolvers<Authorizers>();
   const late = (which: keyof Authorizers): Authorizer =>

@@ -6,9 +6,8 @@ import { createNodeGraph } from '../../apiserver/auth/authorization/node/node-gr
 import type { SharedInformers } from '../../client/shared-informers.ts';
 
 /**
- * Returns an index of the objects that relate to a node, and keeps it up to date. Must be called before a node agent follows its Pods: an
- * informer calls its followers in the order in which they began to follow, so the agent may read the objects to which a Pod refers as soon
- * as the agent knows the Pod.
+ * Must be called before a node agent follows its Pods. An informer calls its followers in the order in which they began to follow, so the
+ * agent may read the objects to which a Pod refers as soon as the agent knows the Pod.
  */
 export function followNodes({
   informers,

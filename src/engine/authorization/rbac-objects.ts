@@ -8,14 +8,10 @@ import type { SharedInformers } from '../../client/shared-informers.ts';
 import type { KubeObject, ResourceRef } from '../../machinery/meta.ts';
 
 export interface FollowedRbac extends RbacObjects {
-  /** Returns how many changes of roles and bindings there have been. */
   changes(): number;
 }
 
-/**
- * Returns functions that find the current roles and bindings. Bindings are indexed by namespace and subject, so that a decision reads only
- * the bindings of one user.
- */
+/** Bindings are indexed by namespace and subject, so that a decision reads only the bindings of one user. */
 export function followRbac({ informers, signal }: { informers: SharedInformers; signal: AbortSignal }): FollowedRbac {
   let changes = 0;
   const changed = (): void => {

@@ -8,9 +8,8 @@ import { type Authorizer, type Decision, isPath } from '../../ports/authorizer.t
 import type { UserInfo } from '../../ports/request.ts';
 
 /**
- * Returns an authorizer that remembers, for each UserInfo object, which requests `authorizer` allows for all objects of a resource.
- * `authorizer` must decide by roles, so that it allows a request without a name and a namespace only if it allows the request for all
- * objects. `changes` returns another number after each change of a role or binding.
+ * `authorizer` must decide by roles: it allows a request without a name and a namespace only if it allows the request for all objects.
+ * `changes` returns another number after each change of a role or binding.
  */
 export function rememberGrants(authorizer: Authorizer, changes: () => number): Authorizer {
   let knownAt = changes();

@@ -10,13 +10,13 @@ import { certificateNames, HOST, signingMillis } from '../options/api-settings.t
 import { kubeconfigPath, type Settings } from '../settings.ts';
 import { copyKubeconfigs, invokingUser } from './user-kubeconfigs.ts';
 
-/** Resolves with the certificates of the data folder. Creates missing certificates, and renews certificates that are due for renewal. */
+/** Creates missing certificates, and renews those that are due. */
 export const loadCertificates = (settings: Settings, now: Millis): Promise<Pki> =>
   loadOrCreatePki(settings.dataDir, { ...certificateNames(settings), lifetimeMillis: signingMillis(settings), now });
 
 /**
- * Writes the kubeconfig, and the copies for users who start lifepod with sudo. While the engine runs, renews the certificates in `pki`,
- * makes the API server use the new ones, and writes the kubeconfigs again. Adds the function that ends the renewals to `closers`.
+ * Writes the kubeconfig and the users' copies. While the engine runs, renews the certificates in `pki`, makes the API server use them, and
+ * writes the kubeconfigs again.
  */
 export function publishCertificates(
   settings: Settings,

@@ -53,10 +53,9 @@ export interface InvokingUser {
   name: string;
 }
 
-/** Finds the numeric IDs of a user, by name or UID. Returns undefined if there is no such user. */
 export type FindUser = (reference: string) => InvokingUser | undefined;
 
-/** Finds a user with id(1), which also knows the users of directory services. Returns undefined if id(1) finds no such user. */
+/** Finds a user with id(1), which also knows the users of directory services. Returns undefined if there is no such user. */
 export function findUser(reference: string): InvokingUser | undefined {
   const [uid, gid, name] = ['-u', '-g', '-nu'].map((option) => {
     const { status, stdout } = spawnSync('id', [option, '--', reference], { encoding: 'utf8' });
@@ -81,7 +80,6 @@ export function invokingUser(env: NodeJS.ProcessEnv, find: FindUser = findUser):
   return found?.uid === 0 ? undefined : found;
 }
 
-/** Returns the folder with the copies of the data folder's kubeconfig. */
 function folderOf(dataDir: string, runFolder: string): string {
   return join(runFolder, createHash('sha256').update(realFolder(dataDir)).digest('hex').slice(0, 8));
 }
@@ -90,14 +88,14 @@ function folderOf(dataDir: string, runFolder: string): string {
 export const userKubeconfigPath = (dataDir: string, uid: number, runFolder = RUN_FOLDER): string =>
   join(folderOf(dataDir, runFolder), `${uid}.kubeconfig`);
 
-/** Returns the path of the copy for the user who runs this process as root, through sudo, doas or pkexec; undefined if there is none. */
+/** Returns undefined if the user who runs this process through sudo, doas or pkexec has no copy. */
 export function copyOfInvoker(dataDir: string, env: NodeJS.ProcessEnv): string | undefined {
   const user = invokingUser(env);
   const path = user === undefined ? undefined : userKubeconfigPath(dataDir, user.uid);
   return path !== undefined && existsSync(path) ? path : undefined;
 }
 
-/** Writes the user's copy, and returns its path. Throws if the folder is not safe, or if the file cannot be written. */
+/** Throws if the folder is not safe, or if the file cannot be written. */
 export function copyKubeconfigFor(
   dataDir: string,
   { uid, gid }: Pick<InvokingUser, 'uid' | 'gid'>,
@@ -129,8 +127,8 @@ function replaceFile(path: string, content: Buffer | string, mode: number, owner
 }
 
 /**
- * Returns the data folder, such as `/var/lib/lifepod`, of the engine that has written the kubeconfig at `path`; undefined if `path` is not
- * that of a copy, or if the file data-dir beside the copy is missing or could have been written by a user other than `owner`.
+ * Returns the data folder of the engine that has written the copy at `path`; undefined if `path` is not that of a copy, or if the file
+ * data-dir beside the copy is missing or could have been written by a user other than `owner`.
  */
 export function dataDirOfCopy(path: string, runFolder = RUN_FOLDER, owner = ROOT): string | undefined {
   const folder = dirname(resolve(path));
@@ -139,20 +137,20 @@ export function dataDirOfCopy(path: string, runFolder = RUN_FOLDER, owner = ROOT
   return dataDir !== undefined && folderOf(dataDir, runFolder) === folder ? dataDir : undefined;
 }
 
-/** Returns the data folders of the engines whose kubeconfig the user has a copy of. */
+/** Returns the data folders of the engines that have written a copy for the user. */
 export const dataDirsOf = (uid: number, runFolder = RUN_FOLDER, owner = ROOT): string[] =>
   namesIn(runFolder)
     .map((name) => join(runFolder, name, `${uid}.kubeconfig`))
     .filter((path) => existsSync(path))
     .flatMap((path) => dataDirOfCopy(path, runFolder, owner) ?? []);
 
-/** Returns the data folders of the engines that have written a copy of their kubeconfig for any user. */
+/** Returns the data folders of the engines that have written a copy for any user. */
 export const knownDataDirs = (runFolder = RUN_FOLDER, owner = ROOT): string[] =>
   namesIn(runFolder).flatMap(
     (name) => readOwned(join(runFolder, name, DATA_DIR_FILE), owner)?.replace(/\n$/, '') ?? [],
   );
 
-/** Returns the content of the file; undefined if the file cannot be read, or if a user other than `owner` may write it. */
+/** Returns undefined if the file cannot be read, or if a user other than `owner` may write it. */
 function readOwned(path: string, owner: number): string | undefined {
   let fd: number;
   try {
@@ -169,7 +167,7 @@ function readOwned(path: string, owner: number): string | undefined {
   }
 }
 
-/** Creates the folder, which other users may only read. Throws if the path is not a folder, or if other users may change the folder. */
+/** Throws if the path is not a folder, or if other users may change the folder. */
 function ensureSafeFolder(path: string): void {
   try {
     mkdirSync(path, 0o755);
@@ -184,8 +182,8 @@ function ensureSafeFolder(path: string): void {
 }
 
 /**
- * Writes the copy of `user`, and rewrites the existing copies. Logs errors instead of throwing them, because the engine must start even if
- * a copy cannot be written.
+ * Writes the copy of `user`, and rewrites the existing copies. Only logs errors, because the engine must start even if a copy cannot be
+ * written.
  */
 export function copyKubeconfigs(
   dataDir: string,
@@ -220,7 +218,6 @@ function namesIn(folder: string): string[] {
   }
 }
 
-/** Removes all copies of the data folder's kubeconfig, with their folder. */
 export function removeUserKubeconfigs(dataDir: string, runFolder = RUN_FOLDER): void {
   rmSync(folderOf(dataDir, runFolder), { recursive: true, force: true });
   try {

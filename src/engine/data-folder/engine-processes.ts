@@ -1,9 +1,7 @@
 /**
- * Finds running engines by their command lines, which every user can read. A user who may not read a data folder can thus learn whether its
- * engine runs, and `lifepod down` finds an engine whose data folder has been deleted.
- *
- * Boundary: the functions read /proc and the lock of the data folder. Where the lock can be read, the lock decides; this module is for the
- * other cases, for example if the process that owns the lock is in a container.
+ * Finds running engines by their command lines, which every user can read: a user who may not read a data folder can learn whether its
+ * engine runs, and `lifepod down` finds an engine whose data folder has been deleted. Where the lock of the data folder can be read, the
+ * lock decides.
  */
 import { readdirSync, readlinkSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -12,23 +10,19 @@ import { type ListedProcess, listProcesses } from '../../platform/processes.ts';
 import { isOfRoot, runsAsRoot, sharesPids } from '../../platform/programs/pid-namespace.ts';
 import { DEFAULT_DATA_DIR } from '../settings.ts';
 
-/** Lists the processes of this machine or, in a container, of this container. Omits the processes of other containers. */
+/** In a container, omits the processes of other containers. */
 const listOwn = (): ListedProcess[] => listProcesses().filter(({ pid }) => sharesPids(pid));
 
 export interface EngineProcess {
   pid: number;
-  /**
-   * The data folder; undefined if the command line has a relative path, and this user may not read the working directory of the process.
-   */
+  /** Undefined if the command line has a relative path, and this user may not read the working directory of the process. */
   dataDir: string | undefined;
 }
 
-/** Matches the program of lifepod in a command line. */
 const MAIN = /\/cli\/main\.[jt]s$/;
 /** Options with which the process of `lifepod up` starts an engine in another process. */
 const STARTERS = ['--detach', '--install-service'];
 
-/** Returns the processes that run an engine. */
 export function engineProcesses(
   processes: readonly ListedProcess[] = listOwn(),
   folderOf = workingFolder,
@@ -61,10 +55,9 @@ export function engineState(
 }
 
 /**
- * Returns those of `pids` whose processes have the deleted lock file of the data folder open. The folder may have been deleted, too, or
- * created again. Omits processes with another root folder, such as those of a container, whose paths belong to another file system, and
- * processes and files of users, because a user can choose the command line of a process, and the path of a file in a mount namespace. Only
- * root can see the open files of other users' processes.
+ * Returns those of `pids` that have the deleted lock file of the data folder open. Omits processes with another root folder, such as those
+ * of a container, whose paths belong to another file system. Omits processes and files of users, who can choose the command line of a
+ * process, and the path of a file in a mount namespace. Only root can see the open files of other users' processes.
  */
 export function lostEngines(
   dataDir: string,
@@ -118,7 +111,7 @@ export function hasLockOpen(dataDir: string, pid: number): boolean {
   }
 }
 
-/** Returns whether the process has a deleted file of root open, to which the kernel refers by `link`. */
+/** `link` is the text with which the kernel refers to the file. */
 function hasDeletedOpen(pid: number, link: string): boolean {
   const folder = `/proc/${pid}/fd`;
   const isFound = (fd: string): boolean => {

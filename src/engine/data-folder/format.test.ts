@@ -61,10 +61,7 @@ test('a folder with a store and without a version has the first format', () => {
   expect(dataFormatOf(folder)).toBe(1);
 });
 
-/**
- * Returns migrations to the formats 2, 3 and 4, whose steps append their names to the file `steps`. The step with the number `fails`
- * throws.
- */
+/** The steps append their names to the file `steps`. The step with the number `fails` throws. */
 function stepsOf(fails: number): Migration[] {
   let count = 0;
   const step = (name: string): void => {

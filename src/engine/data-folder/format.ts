@@ -22,13 +22,12 @@ import { LIFEPOD_VERSION } from '../version.ts';
 export interface Migration {
   /** The number of the format after the migration. Every format before it has a smaller number. */
   to: number;
-  /** The change that the migration makes, for the log. */
   what: string;
-  /** Changes the folder, durably. May be repeated after it was interrupted at any point. */
+  /** Must be durable. May be repeated after it was interrupted at any point. */
   run(dataDir: string): Promise<void>;
 }
 
-/** The migrations, in the order of the formats. The first format is 1. */
+/** In the order of the formats. The first format is 1. */
 export const MIGRATIONS: readonly Migration[] = [
   // There is nothing to run: openEncryptedStore() encrypts the Secrets when it opens a store without a key, and continues after a crash.
   { to: 2, what: 'encrypt the Secrets in the store', run: async () => undefined },
@@ -36,7 +35,6 @@ export const MIGRATIONS: readonly Migration[] = [
 
 const newestOf = (migrations: readonly Migration[]): number => migrations.at(-1)?.to ?? 1;
 
-/** The format that this lifepod writes. */
 export const DATA_FORMAT_VERSION = newestOf(MIGRATIONS);
 
 const versionFile = (dataDir: string): string => join(dataDir, 'format-version');
@@ -47,7 +45,7 @@ function numberIn(text: string): number | undefined {
   return Number.isInteger(number) && number >= 1 ? number : undefined;
 }
 
-/** Returns the number in the file; undefined if the file does not exist. Throws a UserError if the file does not contain a number. */
+/** Returns undefined if the file does not exist. Throws a UserError if the file does not contain a number. */
 function readNumber(path: string): number | undefined {
   const text = readTextIfPresent(path);
   if (text === undefined) return undefined;
@@ -59,13 +57,12 @@ function readNumber(path: string): number | undefined {
 }
 
 /**
- * Returns the format of the folder; undefined if it has no data of lifepod. A folder with a store but without a version has the first
- * format. Throws a UserError if the version is invalid.
+ * Returns undefined if the folder has no data of lifepod. A folder with a store but without a version has the first format. Throws a
+ * UserError if the version is invalid.
  */
 export const dataFormatOf = (dataDir: string): number | undefined =>
   readNumber(versionFile(dataDir)) ?? (existsSync(join(dataDir, 'store', 'data.mdb')) ? 1 : undefined);
 
-/** Returns the version of lifepod that last started with the folder, such as 0.1.0; undefined if this is unknown. */
 function writerOf(dataDir: string): string | undefined {
   try {
     const { version } = JSON.parse(readTextIfPresent(join(dataDir, 'engine.json')) ?? '{}') as { version?: unknown };
@@ -75,7 +72,7 @@ function writerOf(dataDir: string): string | undefined {
   }
 }
 
-/** Returns the end of a message about data of a newer format: what this lifepod can read, and what to do. `otherwise`: another remedy. */
+/** Returns the end of a message about data of a newer format. `otherwise`: another remedy. */
 export function newerFormat(format: number, writer: string | undefined, otherwise: string): string {
   // A build of later, unreleased sources has the same version as this one.
   const isSameVersion = writer === LIFEPOD_VERSION;
@@ -85,7 +82,7 @@ export function newerFormat(format: number, writer: string | undefined, otherwis
   return `was written by a newer lifepod (${by}), and this one (version ${LIFEPOD_VERSION}) reads formats up to ${DATA_FORMAT_VERSION}: ${use}, or ${otherwise}`;
 }
 
-/** Throws a UserError if the folder has a format newer than `newest`, or if `format-version` is invalid. Changes nothing. */
+/** Throws a UserError if the folder has a format newer than `newest`, or if `format-version` is invalid. */
 export function checkDataFormat(dataDir: string, newest = DATA_FORMAT_VERSION): void {
   const format = dataFormatOf(dataDir);
   if (format === undefined || format <= newest) return;
@@ -101,8 +98,8 @@ export function checkReplaceableFormat(dataDir: string): void {
 }
 
 /**
- * Brings the folder to the newest format, and continues an interrupted migration. Writes the format into a new folder. The caller has
- * locked the folder. Rejects with a UserError if checkDataFormat() throws one.
+ * Brings the folder to the newest format, also after an interrupted migration. The caller has locked the folder. Rejects with a UserError
+ * if checkDataFormat() throws one.
  */
 export async function migrate(
   dataDir: string,

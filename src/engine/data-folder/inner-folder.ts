@@ -15,7 +15,6 @@ export function refuseNestedFolder(dataDir: string): void {
   refuseOuterFolder(dataDir, candidates());
 }
 
-/** Returns folders that may be data folders: the default one, those with copies of their kubeconfig, and those of running engines. */
 const candidates = (): string[] => [
   realFolder(DEFAULT_DATA_DIR),
   ...knownDataDirs(),
@@ -23,8 +22,8 @@ const candidates = (): string[] => [
 ];
 
 /**
- * Throws a UserError if `dataDir` contains the data folder of an engine: one of `folders`, or a direct subfolder. Does not search deeper
- * folders, because `dataDir` may be the root of a large disk.
+ * Throws a UserError if `dataDir` contains a data folder: one of `folders`, or a direct subfolder. Does not search deeper, because
+ * `dataDir` may be the root of a large disk.
  */
 export function refuseOuterFolder(dataDir: string, folders: readonly string[]): void {
   const above = dataDir.endsWith(sep) ? dataDir : `${dataDir}${sep}`;
@@ -43,8 +42,8 @@ function entriesOf(folder: string): string[] {
 }
 
 /**
- * Throws a UserError if the folder is inside the data folder of another engine, because `lifepod down` of that engine would also
- * end the processes of this folder.
+ * Throws a UserError if the folder is inside the data folder of another engine: `lifepod down` of that engine would also end the processes
+ * of this folder.
  */
 export function refuseInnerFolder(dataDir: string): void {
   let inner = dataDir;
@@ -57,10 +56,7 @@ export function refuseInnerFolder(dataDir: string): void {
   }
 }
 
-/**
- * Returns whether the folder contains the record of an engine. Returns false if the file engine.json has other content, belongs to another
- * user, or is not a regular file: reading a pipe would block.
- */
+/** Returns false if engine.json has other content, belongs to another user, or is not a regular file: reading a pipe would block. */
 export function isDataFolder(folder: string): boolean {
   try {
     const found = lstatSync(`${folder}/engine.json`, { throwIfNoEntry: false });

@@ -1,10 +1,7 @@
 /**
- * Finds what still runs of an engine whose data folder was deleted or moved, and composes the sentence about it. Another engine in the
- * folder would end the private containerd of the first one, and the Pods in it, so that every start and restore is refused until
- * `lifepod down` has ended them.
- *
- * Boundary: the functions read processes and the engine record, and change nothing. Only root can learn which files an engine has open, so
- * they find nothing for other users.
+ * Finds what still runs of an engine whose data folder was deleted or moved. Another engine in the folder would end the private containerd
+ * of the first one, and the Pods in it, so every start and restore is refused until `lifepod down` has ended them. Only root can learn
+ * which files an engine has open, so the functions find nothing for other users.
  */
 import { UserError } from '../../platform/files.ts';
 import type { Timers } from '../../platform/platform.ts';
@@ -15,15 +12,13 @@ import { readEngineRecord } from '../settings.ts';
 import { lostEngines } from './engine-processes.ts';
 import { isReplacing } from './replacement.ts';
 
-/** What still runs although its data folder was deleted or moved. */
 export interface LostParts {
-  /** The engines that have the deleted lock open; none if only other processes remain, such as containerd. */
+  /** None if only other processes remain, such as containerd. */
   pids: readonly number[];
   /** Whether Pods may run in a private containerd. */
   hasPods: boolean;
 }
 
-/** Functions that read the state of this machine. */
 export interface LostReaders {
   engines(dataDir: string): readonly number[];
   hasRecord(dataDir: string): boolean;
@@ -39,7 +34,7 @@ const OF_ROOT: LostReaders = {
   hasRuntime,
 };
 
-/** Returns what still runs of an engine whose data folder `dataDir` was deleted or moved; undefined if there is nothing. */
+/** Returns undefined if nothing runs. */
 export function findLost(
   dataDir: string,
   readers: LostReaders | undefined = process.geteuid?.() === 0 ? OF_ROOT : undefined,
@@ -55,16 +50,15 @@ export function findLost(
   return { pids, hasPods: readers.hasRuntime(dataDir) };
 }
 
-/** Returns the words for what is ended, such as "the engine (PID 7), and its Pods without their grace periods". */
 export const lostWords = ({ pids, hasPods }: LostParts): string =>
   (pids.length === 0 ? 'what it has left' : `the engine (PID ${pids.join(', ')})`) +
   (hasPods ? ', and its Pods without their grace periods' : '');
 
-/** Returns a clause that says what happened to the folder. The engine of a folder that was only moved has the lock in it open. */
+/** Returns a clause that says what happened to the folder. The lock of a folder that was moved is not deleted, so `pids` is then empty. */
 export const lossText = (dataDir: string, { pids }: Pick<LostParts, 'pids'>): string =>
   `the data folder ${dataDir} was deleted ${pids.length === 0 ? 'or moved while processes of its engine ran' : 'while its engine ran'}`;
 
-/** Returns the sentence about a folder that was deleted or moved, and what to type; undefined if nothing of its engine runs. */
+/** Returns undefined if nothing of the engine runs. */
 export function lostText(dataDir: string, lost = findLost(dataDir)): string | undefined {
   if (lost === undefined) return undefined;
   return `${lossText(dataDir, lost)}: '${rootCommand('down', dataDir)}' ends ${lostWords(lost)}`;
@@ -73,7 +67,7 @@ export function lostText(dataDir: string, lost = findLost(dataDir)): string | un
 /** A first start that has failed removes its lock, and then exits within this time. */
 const EXIT_MILLIS = 2_000;
 
-/** Rejects with a UserError if an engine or other processes still run whose data folder was deleted or moved. */
+/** Rejects with a UserError if findLost() finds an engine or processes that do not exit soon. */
 export async function refuseLost(dataDir: string, timers: Timers, find = findLost): Promise<void> {
   const lost = find(dataDir);
   if (lost === undefined) return;

@@ -1,9 +1,7 @@
 /**
  * Refuses a folder that must not become a data folder: a folder inside or around the data folder of another engine, and a folder with files
- * of other programs, such as /etc. The first start would change the mode of the folder and mix the files of lifepod with the others.
- *
- * Reads the names in the folder. Changes nothing. The user may create some parts of a data folder before the first start, such as
- * `manifests`.
+ * of other programs, such as /etc. The first start would change the mode of the folder and mix the files of lifepod with the others. The
+ * user may create some parts of a data folder before the first start, such as `manifests`.
  */
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -43,8 +41,8 @@ export function refuseUnusableFolder(dataDir: string): void {
 }
 
 /**
- * Returns the message of refuseUnusableFolder() for a folder in which no engine runs, so that a user who has mistyped a path is not advised
- * to start an engine there; undefined if the folder is a data folder or can become one.
+ * Returns the message of refuseUnusableFolder(), so that a user who has mistyped a path is not advised to start an engine there; undefined
+ * if the folder is a data folder or can become one.
  */
 export function unusableFolder(dataDir: string): string | undefined {
   if (isDataFolder(dataDir)) return undefined;
@@ -72,7 +70,7 @@ export function refuseOtherFiles(dataDir: string): void {
   );
 }
 
-/** Returns the sorted names in the folder; none if it does not exist or cannot be read, which a later step of the start reports. */
+/** Returns none if the folder does not exist or cannot be read, which a later step of the start reports. */
 function namesIn(folder: string): string[] {
   try {
     return readdirSync(folder).sort();

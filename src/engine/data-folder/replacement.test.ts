@@ -35,7 +35,6 @@ function write(path: string, text: string): void {
   writeFileSync(path, text);
 }
 
-/** Returns the paths below the folder with their contents. */
 function contents(root: string, below = ''): Record<string, string> {
   const all: Record<string, string> = {};
   for (const entry of readdirSync(join(root, below), { withFileTypes: true })) {

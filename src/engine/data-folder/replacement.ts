@@ -4,12 +4,10 @@
  * Reads and writes the folder `restore` of the data folder: the new parts in `new`, the former ones in `old`, and the file `commit`.
  * Invariants:
  *  1. Before `commit` exists, nothing outside of the folder `restore` has changed: a replacement that was killed has not happened.
- *  2. Once `commit` exists, finishReplacement() completes the replacement, however often it is killed: the next start of an engine calls
- *     it.
+ *  2. Once `commit` exists, finishReplacement() completes the replacement, however often it is killed.
  *  3. The former parts are kept, in a folder whose name begins with `before-restore-`.
  *
- * Images, containers, volumes and logs are not parts: they remain unchanged. At its next start, the engine adopts running Pods that the new
- * store contains, and ends all others.
+ * Images, containers, volumes and logs are not parts: they remain unchanged.
  */
 import { existsSync, lstatSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -37,9 +35,8 @@ const rootOf = (dataDir: string): string => join(dataDir, 'restore');
 const commitFile = (dataDir: string): string => join(rootOf(dataDir), 'commit');
 
 interface Commit {
-  /** The names of the new parts. A former part whose name is not in the list is moved away without a replacement. */
+  /** A former part whose name is not in the list is moved away without a replacement. */
   parts: string[];
-  /** The name of the folder for the former parts. */
   kept: string;
 }
 
@@ -67,7 +64,7 @@ export function abandonReplacement(dataDir: string): void {
   if (!existsSync(commitFile(dataDir))) rmSync(rootOf(dataDir), { recursive: true, force: true });
 }
 
-/** Throws a UserError if a part cannot be moved, because another disk is mounted there. */
+/** Throws a UserError if another disk is mounted at a part, which then cannot be moved. */
 export function checkMovable(dataDir: string): void {
   const device = lstatSync(dataDir).dev;
   for (const name of PARTS) {
@@ -81,7 +78,7 @@ export function checkMovable(dataDir: string): void {
 
 /**
  * Decides that the new parts, which must be on the disk, replace the former ones. `time`, such as 2026-01-02T03:04:05.678Z, becomes a part
- * of the name of the folder in which the former parts are kept.
+ * of the name of the folder with the former parts.
  */
 export function commitReplacement(dataDir: string, time: string): void {
   const parts = PARTS.filter((part) => existsSync(join(rootOf(dataDir), 'new', part)));

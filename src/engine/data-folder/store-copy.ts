@@ -1,9 +1,9 @@
 /**
  * Copies the store of a data folder for `lifepod backup`. A running engine makes the copy itself, because only one process may open the
- * store at a time. The copy is in the folder `backup` of the data folder. The command removes this folder at its end.
+ * store at a time.
  *
- * A lock on the data folder itself, not on a file in it, shows that the command is running. If the command is killed, the next
- * `lifepod backup` or the next start of the engine removes its copy.
+ * A lock on the data folder itself, not on a file in it, shows that the command is running. If the command is killed, the next `lifepod
+ * backup` or the next start of the engine removes its copy.
  */
 import { closeSync, constants, existsSync, mkdirSync, openSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -11,10 +11,8 @@ import { tryFlock, UserError } from '../../platform/files.ts';
 import { oneAtATime } from '../../platform/work-in-turns.ts';
 import type { FileStore } from '../../store/lmdb/file-store.ts';
 
-/** Returns the path of the folder with the copy, a data file of LMDB. */
 export const storeCopyFolder = (dataDir: string): string => join(dataDir, 'backup');
 
-/** Copies the store to storeCopyFolder(), and replaces an earlier copy there. */
 export async function copyStore(store: FileStore, dataDir: string): Promise<void> {
   const folder = storeCopyFolder(dataDir);
   rmSync(folder, { recursive: true, force: true });
@@ -22,7 +20,7 @@ export async function copyStore(store: FileStore, dataDir: string): Promise<void
   await store.copyTo(folder);
 }
 
-/** Returns a function that calls copyStore(), one call at a time: the copy for a killed command may still be under way. */
+/** Copies one at a time: the copy for a killed command may still be under way. */
 export function storeCopier(store: () => FileStore, dataDir: string): () => Promise<void> {
   const turns = oneAtATime();
   return async () => {
@@ -35,7 +33,7 @@ export function storeCopier(store: () => FileStore, dataDir: string): () => Prom
   };
 }
 
-/** Returns a file descriptor that holds the lock of `lifepod backup` until it is closed; undefined if another process has the lock. */
+/** Returns a file descriptor that holds the lock until it is closed; undefined if another process has the lock. */
 function lock(dataDir: string): number | undefined {
   const fd = openSync(dataDir, constants.O_RDONLY | constants.O_DIRECTORY);
   try {
@@ -49,8 +47,8 @@ function lock(dataDir: string): number | undefined {
 }
 
 /**
- * Calls `body`, which may use the folder with the copy, and then removes the folder. Resolves with the result of `body`. Rejects with a
- * UserError if another `lifepod backup` of the data folder is running.
+ * Removes the folder with the copy after `body` has settled. Rejects with a UserError if another `lifepod backup` of the data folder is
+ * running.
  */
 export async function withStoreCopy<T>(dataDir: string, body: () => Promise<T>): Promise<T> {
   const fd = lock(dataDir);
@@ -64,7 +62,7 @@ export async function withStoreCopy<T>(dataDir: string, body: () => Promise<T>):
   }
 }
 
-/** Removes the copy of a killed `lifepod backup`, but not that of a running one. Called when an engine starts. */
+/** Removes the copy of a killed `lifepod backup`, but not that of a running one. */
 export function removeAbandonedCopy(dataDir: string): void {
   const folder = storeCopyFolder(dataDir);
   if (!existsSync(folder)) return;

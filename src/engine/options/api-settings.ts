@@ -1,7 +1,4 @@
-/**
- * Defines and checks the options of `lifepod up` for the API server: additional addresses and names, the lifetime of certificates, the
- * number of requests in flight, and whether the server supports HTTP/2. Determines the addresses and the certificate names of the server.
- */
+/** Defines and checks the options of `lifepod up` for the API server. Determines the addresses and the certificate names of the server. */
 import { kubernetesServiceAddresses } from '../../apiserver/admission/service-range.ts';
 import { formatIp, isMapped, parseIp } from '../../machinery/ip.ts';
 import { dns1123SubdomainErrors, wildcardSubdomainErrors } from '../../machinery/names.ts';
@@ -10,20 +7,19 @@ import { familyOf, NFT_WORDS } from '../../network/families.ts';
 import { podRanges } from '../../network/pod-network/ranges.ts';
 import { UserError } from '../../platform/files.ts';
 
-/** The options as texts in the form of the command line: lists with commas. */
+/** As given on the command line: lists have commas. */
 export interface ApiOptions {
   bindAddress?: string;
   tlsSan?: string;
   maxRequestsInflight?: string;
   maxMutatingRequestsInflight?: string;
   clusterSigningDuration?: string;
-  /** Whether the server does not offer HTTP/2: `true` or `false`. */
+  /** `true` or `false`. */
   disableHttp2Serving?: string;
 }
 
 export type ApiSettings = Required<ApiOptions>;
 
-/** The settings on which the addresses and the certificate of the API server depend. */
 interface Settings extends Pick<ApiSettings, 'bindAddress' | 'tlsSan'> {
   podCidr: string;
   serviceCidr: string;
@@ -71,7 +67,7 @@ export const API_FLAGS: readonly [flag: string, key: keyof ApiSettings, value: s
   ],
 ];
 
-/** The address at which programs on this machine reach the API. The kubeconfig contains it. */
+/** The kubeconfig contains this address. */
 export const HOST = '127.0.0.1';
 
 const { IPv4, IPv6 } = NFT_WORDS;
@@ -96,8 +92,8 @@ export function resolveApiOptions(options: ApiOptions, record: ApiOptions = {}):
 type InFlightSettings = Pick<ApiSettings, 'maxRequestsInflight' | 'maxMutatingRequestsInflight'>;
 
 /**
- * Returns how many requests the API server handles at a time: the sum of both options, which users share. Throws a UserError if an option
- * is not a number, or the sum is 0. Source: v1.33 with API Priority and Fairness, which adds the options in the same way.
+ * Returns the sum of both options, which users share. Throws a UserError if an option is not a number, or the sum is 0. Source: v1.33 with
+ * API Priority and Fairness, which adds the options in the same way.
  */
 export function requestsInFlight({ maxRequestsInflight, maxMutatingRequestsInflight }: InFlightSettings): number {
   const all = requireCount('--max-requests-inflight', maxRequestsInflight);
@@ -115,7 +111,7 @@ function requireCount(flag: string, text: string): number {
   );
 }
 
-/** Returns the lifetime of new certificates; 0 if the setting is not a duration. */
+/** Returns 0 if the setting is not a duration. */
 export const signingMillis = ({ clusterSigningDuration }: Pick<ApiSettings, 'clusterSigningDuration'>): Millis =>
   parseDuration(clusterSigningDuration) ?? 0;
 
@@ -159,12 +155,12 @@ function requireName(text: string): string {
   return text;
 }
 
-/** Returns the node's address in the Pod range, at which Pods reach the API: the Service `kubernetes` leads to it. */
+/** The Service `kubernetes` leads Pods to this address of the node. */
 export const addressForPods = ({ podCidr }: Pick<Settings, 'podCidr'>): string => podRanges(podCidr)[0].gateway;
 
 /**
- * Returns the addresses on which the API server listens, each once. The API server is reachable at HOST through the first one. An
- * unspecified address includes all other addresses of its family; `::` includes those of both families.
+ * Returns the addresses on which the API server listens. The API server is reachable at HOST through the first one. An unspecified address
+ * includes all other addresses of its family; `::` includes those of both families.
  */
 export function listenAddresses({
   bindAddress,
@@ -179,7 +175,7 @@ export function listenAddresses({
   return [HOST, ...new Set([addressForPods({ podCidr }), ...asked.filter((address) => address !== HOST)])];
 }
 
-/** Returns the names in the certificate of the API server, in addition to those of the Service `kubernetes` and of loopback. */
+/** Returns the names and addresses in the certificate of the API server that depend on settings. */
 export function certificateNames(settings: Settings): { hostnames: string[]; ips: string[] } {
   const { nodeName, serviceCidr, bindAddress, tlsSan } = settings;
   const given = listOf(tlsSan);

@@ -11,13 +11,12 @@ import {
   type UpOptions,
 } from '../settings.ts';
 
-/** How long the program that listens may take to report its version. */
 const ANSWER_MILLIS = 2_000;
 
-/** The address at which this machine reaches a program that listens on all addresses, by the unspecified address. */
+/** The address at which this machine reaches a program that listens on an unspecified address. */
 const LOOPBACK: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '::1' };
 
-/** Resolves with whether the program that listens on the address and port reports a version of lifepod. Everyone may read the version. */
+/** Resolves with whether the program on the port is an engine of lifepod, whose version everyone may read. */
 export function servesLifepod(host: string, port: number): Promise<boolean> {
   return new Promise((resolve) => {
     const no = (): void => resolve(false);
@@ -36,8 +35,8 @@ export type BesideOption = '--port' | '--pod-cidr' | '--service-cidr';
 export type StartSettings = Settings & Pick<UpOptions, 'forSessions'>;
 
 /**
- * Resolves with the end of a sentence about an engine that cannot start, because another engine or a route has its port or range: `advice`
- * with the options to give. `lifepod run` has no options for the engine, so the engine of a session must be started before the session.
+ * Resolves with the end of a sentence: `advice` with the options to give. `lifepod run` has no options for the engine, so the engine of a
+ * session must be started before the session.
  */
 export async function startBeside(
   settings: Pick<StartSettings, 'dataDir' | 'podCidr' | 'serviceCidr' | 'forSessions'>,
@@ -51,8 +50,8 @@ export async function startBeside(
 }
 
 /**
- * Resolves with options, as a text, with which the engine can run beside another one: with another value for `conflicting` and, unless the
- * data folder has recorded ranges, with free ranges instead of the defaults.
+ * Resolves with options with which the engine can run beside another one: another value for `conflicting` and, unless the data folder has
+ * recorded ranges, free ranges instead of the defaults.
  */
 export async function optionsBeside(
   { podCidr, serviceCidr }: Pick<Settings, 'podCidr' | 'serviceCidr'>,

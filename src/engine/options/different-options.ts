@@ -11,10 +11,7 @@ const SETTING_NAMES: Readonly<Record<string, keyof Settings>> = { runtimeHandler
 
 const flagOf = (key: string): string => `--${key.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 
-/**
- * Returns the flags of the given options whose values differ from the settings of the running engine. `record` is the record of that
- * engine. Throws a UserError if an option is not valid.
- */
+/** Returns flags such as `--port`. `record` is that of the running engine. Throws a UserError if an option is not valid. */
 export function differentOptions(options: UpOptions, record: EngineRecord | undefined): string[] {
   const asked = resolveSettings(options, record);
   const running = resolveSettings({ dataDir: options.dataDir }, record);
@@ -33,8 +30,8 @@ export function differentOptions(options: UpOptions, record: EngineRecord | unde
 }
 
 /**
- * Returns the flags of differentOptions(), and the flags of given options that are not recorded, unless `args`, the command line of the
- * engine, has them with the same values.
+ * Returns the flags of differentOptions(), and those of options that are not recorded, unless `args`, the command line of the engine, has
+ * them with the same values.
  */
 export const unappliedOptions = (
   options: UpOptions,

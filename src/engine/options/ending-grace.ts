@@ -8,13 +8,13 @@ import { readTextIfPresent, writeFileAtomic } from '../../platform/files.ts';
 
 const pathOf = (dataDir: string): string => join(dataDir, 'ending-grace-period');
 
-/** Stores the grace period in seconds for the next signal. Undefined: each static Pod has its own grace period. */
+/** Undefined: each static Pod has its own grace period. */
 export function writeEndingGrace(dataDir: string, seconds: number | undefined): void {
   if (seconds === undefined) rmSync(pathOf(dataDir), { force: true });
   else writeFileAtomic(pathOf(dataDir), `${seconds}\n`);
 }
 
-/** Returns the grace period in seconds; undefined if each static Pod has its own. */
+/** Undefined: each static Pod has its own grace period. */
 export function readEndingGrace(dataDir: string): number | undefined {
   const text = readTextIfPresent(pathOf(dataDir))?.trim() ?? '';
   return /^\d+$/.test(text) ? Number(text) : undefined;

@@ -11,15 +11,12 @@ const MINIMUM_AGE_MILLIS = 60_000;
 const MINIMUM_BYTES = 2 ** 20;
 const DAY_MILLIS = 24 * 60 * 60 * 1000;
 
-/** Returns the limits in milliseconds and bytes. Throws a UserError if one of them is invalid or too small. */
+/** In milliseconds and bytes. Throws a UserError if a limit is invalid or too small. */
 export function parseRecordLimits(age: string, size: string): RecordLimits {
   return { ageMillis: parseAge(age), bytes: parseSize(size) };
 }
 
-/**
- * Returns an age in milliseconds. `text` is a number of days, a Go duration, or both, such as 7d, 24h or 1d12h. Throws a UserError if the
- * text is not valid or the age is less than a minute.
- */
+/** `text` is a number of days, a Go duration, or both, such as 7d, 24h or 1d12h. */
 function parseAge(text: string): number {
   const [, days, time = ''] = /^(?:(\d+)d)?(|[\d.].*)$/.exec(text) ?? [];
   const rest = days !== undefined && time === '' ? 0 : (parseDuration(time) ?? Number.NaN);

@@ -20,7 +20,7 @@ export function runtimeEndpoint(text: string): string {
 /** Matches the sockets of the units of Debian's and upstream's packages, in an endpoint or in a message about a failed call. */
 const SOCKET_OF_UNIT = /(?:^|[\s"'(]|unix:\/\/)(?:\/var)?\/run\/(containerd|crio)\/\1\.sock(?![\w/])/;
 
-/** Returns the commands for the machine's runtime whose socket the text names; undefined without systemd, and for another socket. */
+/** Returns undefined without systemd, and if the text names no such socket. */
 export function runtimeCommands(text: string, commandsOf = serviceCommands): ServiceCommands | undefined {
   const [, unit] = SOCKET_OF_UNIT.exec(text) ?? [];
   return unit === undefined ? undefined : commandsOf(unit);

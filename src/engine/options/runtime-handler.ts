@@ -4,8 +4,8 @@ import { dns1123LabelErrors } from '../../machinery/names.ts';
 import { UserError } from '../../platform/files.ts';
 
 /**
- * Returns `others` with the handler that `text`, a value of --runtime-handler, describes: NAME=/path/of/a/program or
- * NAME=type.of.a.shim. Throws a UserError if the text has another form, or if there is no such program.
+ * Returns `others` with the handler that `text` describes: NAME=/path/of/a/program or NAME=type.of.a.shim. Throws a UserError if the text
+ * has another form, or if there is no such program.
  */
 export function addRuntimeHandler(text: string, others: Record<string, string> = {}): Record<string, string> {
   const [, name = '', runtime = ''] = /^([^=]*)=(.*)$/.exec(text) ?? [];
@@ -22,7 +22,7 @@ export function addRuntimeHandler(text: string, others: Record<string, string> =
   return { ...others, [name]: runtime };
 }
 
-/** Returns whether root can run the file. Returns true if this user may not examine the file: as root, the engine examines it again. */
+/** Returns whether root can run the file; true if this user may not examine the file: as root, the engine examines it again. */
 export function isProgram(
   path: string,
   isRoot = process.geteuid?.() === 0,

@@ -113,7 +113,6 @@ test('a later start that has succeeded keeps its settings when the engine stops'
   expect(readEngineRecord(dataDir)).toMatchObject({ recordAge: '2h', port: 7001 });
 });
 
-/** Serves a runtime without sandboxes at the endpoint. Resolves with a function that ends it. */
 async function emptyRuntime(endpoint: string): Promise<() => void> {
   const server = new Server();
   const answer = (_call: unknown, reply: (error: null, response: object) => void): void => reply(null, {});

@@ -33,26 +33,23 @@ export function settledRecord(dataDir: string): EngineRecord | undefined {
 const settled = ({ before: _, ...record }: EngineRecord): EngineRecord => ({ ...record, state: 'up' });
 
 /**
- * Records that `lifepod down` has ended everything of the data folder. `record`: the settled record from before the engine stopped. An
- * engine that has not become ready may have restored the former record, which then counts.
+ * `record` is the settled record from before the engine stopped. An engine that has not become ready may have restored the former record,
+ * which then counts.
  */
 export function recordDown(dataDir: string, record: EngineRecord): void {
   writeEngineRecord(dataDir, { ...(settledRecord(dataDir) ?? record), state: 'down' });
 }
 
-/**
- * Returns whether an entry of the data folder must remain: the log, which contains the reason of a failure, or the folder in which sessions
- * wait for the start.
- */
+/** The log contains the reason of a failure, and sessions wait for the start in their folder. */
 const isKept = (name: string): boolean => name.startsWith('lifepod.log') || name === 'sessions';
 /** The folders in which the user creates files, perhaps while an engine starts. */
 const OF_USER = ['certs.d', 'manifests', 'seccomp'];
-/** These entries are removed last, because they show other processes that the other entries are being removed. */
+/** Removed last: these entries show other processes that the others are being removed. */
 const LAST = ['engine.json', 'lock'];
 
 /**
  * Removes everything that a failed or killed first start has left on the machine and in the data folder. The caller has locked the folder.
- * May be repeated. Does nothing if there is no record of such a start.
+ * May be repeated.
  */
 export async function clearFirstStart(dataDir: string, platform: Platform): Promise<void> {
   const record = readEngineRecord(dataDir);
@@ -70,7 +67,6 @@ async function removeEntries(dataDir: string, before: readonly string[]): Promis
   rmSync(join(dataDir, 'engine.json'), { force: true });
 }
 
-/** Functions that record the progress of a start in the data folder. */
 export interface StartProgress {
   /** Call this before the first part starts. */
   begin(): void;
@@ -78,16 +74,14 @@ export interface StartProgress {
   listening(port: number): void;
   /** Call this before anything happens that must outlive a failed first start. */
   settle(): void;
-  /** Call this when the start has succeeded. */
   succeed(): void;
   /** Call this when a failed start has stopped all its parts. Removes what a first start has created, unless the start is settled. */
   undo(): Promise<void>;
 }
 
 /**
- * Prepares the data folder, which the caller has locked, for a start with the settings: removes what a killed first start has left.
- * Resolves with functions that record the progress of the start. `record`: the record from which the settings were resolved. `created`:
- * the folders that this start has created.
+ * Removes what a killed first start has left. The caller has locked the data folder. `record`: the record from which the settings were
+ * resolved. `created`: the folders that this start has created.
  */
 export async function openDataFolder(
   settings: Settings,
@@ -139,7 +133,7 @@ function laterStart(settings: Settings, record: EngineRecord | undefined, platfo
   };
 }
 
-/** Removes the network that a failed start has created. Never rejects, because the caller reports why the start failed. */
+/** Never rejects, because the caller reports why the start failed. */
 async function removeNetwork(dataDir: string, platform: Platform): Promise<void> {
   await clearNetwork(dataDir, platform, new AbortController().signal).catch((error: unknown) => {
     // `lifepod down` tries again.
