@@ -1,4 +1,4 @@
-/** Gives each test of a file that calls useRegistry() a new real registry in virtual time, for tests of controllers. */
+/** Gives each test of a file that calls useRegistry() a new registry in virtual time. */
 import { afterEach, beforeEach } from 'vitest';
 import { type RegistryBackend, registryBackend, withInformers } from '../client/registry-fixture.ts';
 import { clientOf } from '../client/typed-client.ts';
@@ -6,7 +6,6 @@ import { silentLog } from '../platform/silent-log.ts';
 import { createVirtualTimers, type VirtualTimers } from '../platform/virtual-timers.ts';
 import type { ControllerOptions } from './controller.ts';
 
-/** The registry of the current test. `timers`: the virtual timers of this registry. */
 export let backend: RegistryBackend;
 export let timers: VirtualTimers;
 let stop: AbortController;
@@ -20,7 +19,7 @@ export function useRegistry(): void {
   afterEach(() => stop.abort());
 }
 
-/** Returns options for controllers that run until the end of the test, or until stopControllers(). */
+/** Options for controllers that run until the end of the test or until stopControllers(). */
 export const controllerOptions = (): ControllerOptions =>
   withInformers({ client: clientOf(backend), timers, log: silentLog, signal: stop.signal });
 

@@ -1,16 +1,16 @@
-/** The options that every controller takes, the names of the controllers, and definitions that several controllers share. */
+/** Definitions that several controllers share. */
 import type { Pod } from '../api/generated/types.ts';
 import type { Client } from '../client/client.ts';
 import type { SharedInformers } from '../client/shared-informers.ts';
 import type { Log, Timers } from '../platform/platform.ts';
 
 /**
- * A timer that fires at least this late shows that the machine was suspended. The node's state in the API may then still be
- * the state from before the suspension.
+ * In milliseconds. A timer that fires at least this late shows that the machine was suspended. The API may then still contain the node's
+ * state from before the suspension.
  */
 export const SUSPENDED_MILLIS = 10_000;
 
-/** Returns the name of the Pod's node, for an index of the Pods by node; an empty list if the Pod is not bound. */
+/** The keys for an index of Pods by node; none for a Pod that is not bound. */
 export const nodeNamesOf = ({ spec }: Pod): readonly string[] => (spec?.nodeName ? [spec.nodeName] : []);
 
 export interface ControllerOptions {
@@ -18,14 +18,13 @@ export interface ControllerOptions {
   informers: SharedInformers;
   timers: Timers;
   log: Log;
-  /** Aborts when the controller must stop. */
   signal: AbortSignal;
 }
 
 /**
- * The names of the controllers as users of the API. Source: the ServiceAccounts of upstream's controllers, and `kube-controller-manager`
- * for the controller of tokens, which has no ServiceAccount, because it would have to issue its own token. Upstream has no controllers for
- * Events, PodRecords and system objects.
+ * The names of the controllers as users of the API. Source: the ServiceAccounts of upstream's controllers. The token controller is
+ * `kube-controller-manager`, because a ServiceAccount of its own would need a token from itself. Upstream has no controllers for Events,
+ * PodRecords and system objects.
  */
 export type ControllerName =
   | 'certificate-controller'

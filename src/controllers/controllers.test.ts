@@ -26,14 +26,13 @@ const object = (kind: string, name: string, namespace?: string, rest: object = {
 const pod = (name: string, nodeName?: string, namespace = 'a'): KubeObject =>
   object('Pod', name, namespace, { spec: { nodeName, containers: [{ name: 'app', image: 'x' }] } });
 
-/** Starts a registry with the system namespaces, and with the given namespaces and their default ServiceAccounts. */
 async function setUp(...namespaces: string[]) {
   const timers = createVirtualTimers();
   const backend = await registryBackend({ timers, namespaces });
   const stop = new AbortController();
   const options = withInformers({ client: clientOf(backend), timers, log: silentLog, signal: stop.signal });
   let wake = (): void => {};
-  /** Resolves once `holds` returns true, which is checked now and after each change of one of the resources. */
+  /** Checks `holds` now and after each change of one of the resources. */
   const until = async (refs: ResourceRef[], holds: () => boolean): Promise<void> => {
     const end = new AbortController();
     for (const ref of refs) void backend.watch(ref, {}, () => wake(), end.signal);
@@ -47,7 +46,6 @@ async function setUp(...namespaces: string[]) {
   const called = async (text: string, count: number): Promise<void> => {
     while (backend.calls.filter((call) => call === text).length < count) await new Promise(setImmediate);
   };
-  /** Returns the objects of the resource that are neither system namespaces nor in a system namespace. */
   const objects = (ref: ResourceRef): KubeObject[] => {
     const system: readonly string[] = SYSTEM_NAMESPACES;
     return backend.objects(ref).filter(({ metadata }) => !system.includes(metadata.namespace ?? metadata.name));

@@ -45,43 +45,33 @@ import { startTaintEviction } from './taint-eviction/taint-eviction.ts';
 import { startTtlAfterFinished } from './ttl-after-finished/ttl-after-finished.ts';
 import { startUnboundRecords } from './unbound-records/unbound-records.ts';
 
-/**
- * Starts all controllers; they run until the signal aborts. Resolves once each of them except record-limits has read the
- * objects that existed at the start; root-ca, service-account and system-objects have then also processed these objects once.
- */
+/** Starts all controllers. Resolves once they have read the objects that exist at the start, except record-limits, which is not awaited. */
 export async function startControllers({
   optionsOf,
   catalog,
   noMorePods = new AbortController().signal,
   ...options
 }: {
-  /** Returns the options of a controller, with a client that calls the API as the user of the controller. */
   optionsOf: (controller: ControllerName) => ControllerOptions;
   catalog: KindCatalog;
   caPem: string;
-  /** Signs the tokens in Secrets of the type kubernetes.io/service-account-token. */
   issueLegacyToken: IssueLegacyToken;
   /** Creates missing system objects, and corrects the Services `kubernetes` and `kube-dns`. */
   bootstrap: () => Promise<void>;
   recordLimits: RecordLimits;
   folders: VolumeFolders;
-  /** Signs certificates. */
   authority: CertificateOptions['authority'];
-  /** Decides what the senders of certificate requests may do. */
   authorizer: CertificateOptions['authorizer'];
-  /** How many terminated Pods are kept: 0 means all, and undefined means DEFAULT_TERMINATED_PODS. */
+  /** How many terminated Pods to keep: 0 means all, and undefined means DEFAULT_TERMINATED_PODS. */
   terminatedPods?: number;
-  /**
-   * Stops the controllers of CronJobs, DaemonSets, ReplicaSets, ReplicationControllers and StatefulSets, and the creation of Pods by the
-   * Job controller, so that `lifepod down` does not wait for replacements of the Pods that it ends.
-   */
+  /** Stops the creation of Pods by controllers, so that `lifepod down` does not wait for replacements of the Pods that it ends. */
   noMorePods?: AbortSignal;
 }): Promise<void> {
   const creatorOf = (controller: ControllerName): ControllerOptions => {
     const own = optionsOf(controller);
     return { ...own, signal: AbortSignal.any([own.signal, noMorePods]) };
   };
-  // Do not await this call: there may be many records, and nothing at startup depends on their deletion.
+  // Do not await: there may be many records, and nothing at startup depends on their deletion.
   void startRecordLimits({ ...optionsOf('pod-record-controller'), limits: options.recordLimits });
   await Promise.all([
     startNamespaceController({ ...optionsOf('namespace-controller'), resources: catalog.view(namespacedResources) }),

@@ -1,6 +1,5 @@
 /**
- * Keeps one object with a fixed name in every active namespace: creates the object, and reverts changes by clients if the
- * controller gives a function for that.
+ * Keeps an object with a fixed name in every active namespace, and optionally reverts changes by clients.
  *
  * Reads: namespaces, and the objects of that name. Writes: these objects (create, update).
  */
@@ -12,7 +11,6 @@ import { isApiError, isNamespaceTerminating } from '../machinery/status.ts';
 import type { ControllerOptions } from './controller.ts';
 
 export interface NamespaceObject<T extends KubeObject> {
-  /** The name of the controller, for its work queue. */
   controller: string;
   resource: ResourceRef;
   name: string;
@@ -21,7 +19,7 @@ export interface NamespaceObject<T extends KubeObject> {
   correct?(object: T): T | undefined;
 }
 
-/** Keeps the object in every active namespace until the signal aborts. Resolves once the namespaces of the start have been processed. */
+/** Runs until the signal aborts. Resolves once the namespaces of the start have been processed. */
 export async function keepInNamespaces<T extends KubeObject>(
   { client, informers, timers, log, signal }: ControllerOptions,
   { controller, resource, name, make, correct }: NamespaceObject<T>,
@@ -56,8 +54,8 @@ export async function keepInNamespaces<T extends KubeObject>(
         if (corrected !== undefined) await objectClient.update(corrected);
       }
     } catch (error) {
-      // The object exists already, or the object or its namespace was deleted. The informers receive these changes, and the
-      // handler for deleted objects queues the namespace again. Any other rejection, such as that of a quota, is retried.
+      // The object exists already, or the object or its namespace was deleted: the informers receive these changes. Other errors, such as
+      // an exceeded quota, are retried.
       if (!isApiError(error, 'AlreadyExists') && !isApiError(error, 'NotFound') && !isNamespaceTerminating(error))
         throw error;
     }

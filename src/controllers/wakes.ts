@@ -1,10 +1,10 @@
-/** Keeps one timer for each key that a controller must reconcile at a later time. */
+/** Keeps one timer for each key that a controller must reconcile later. */
 import type { Millis } from '../machinery/time.ts';
 import { onAbort } from '../platform/on-abort.ts';
 import type { Timer, Timers } from '../platform/platform.ts';
 
 export interface Wakes {
-  /** Calls `due` with the key at the time, instead of at a time that was set before; undefined cancels the call. */
+  /** Schedules the call of `due` with the key, and replaces an earlier time. Undefined cancels the call. */
   set(key: string, at: Millis | undefined): void;
   cancel(key: string): void;
 }

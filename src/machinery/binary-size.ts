@@ -1,6 +1,6 @@
 const UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
 
-/** Formats a number of bytes for people to read: 512 B, 1.5 GiB, 120 MiB. */
+/** Formats a number of bytes for users: 512 B, 1.5 GiB, 120 MiB. */
 export function binarySize(bytes: number): string {
   let [value, unit] = [bytes, 0];
   for (; value >= 1024 && unit < UNITS.length - 1; unit++) value /= 1024;

@@ -1,7 +1,4 @@
-/**
- * Freezes a JSON value with all its content, so that code that modifies a shared object throws instead of changing it for all readers. Does
- * not descend into values that are already frozen.
- */
+/** Freezes a JSON value with all its content, so that code that modifies a shared object throws. Skips values that are already frozen. */
 export function deepFreeze<T>(value: T): T {
   if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return value;
   for (const inner of Array.isArray(value) ? value : Object.values(value)) deepFreeze(inner);

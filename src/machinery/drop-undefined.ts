@@ -1,6 +1,6 @@
 /**
- * Returns a copy of a plain object without the fields whose value is undefined. The code is a loop for speed: each decision on a Pod calls
- * this function many times.
+ * Copies a plain object without the fields whose value is undefined. The loop is for speed: each decision on a Pod calls this function many
+ * times.
  */
 export function defined<T extends object>(fields: T): { [K in keyof T]: Exclude<T[K], undefined> } {
   const copy: Partial<T> = {};

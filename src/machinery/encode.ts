@@ -1,12 +1,12 @@
 /** Encodes immutable objects as JSON. Each object is encoded once for all clients that read it. */
 
 const texts = new WeakMap<object, string>();
-/** The texts that the next call of encodeOnce() returns, and that are not kept. */
+/** Texts that the next call of encodeOnce() returns and drops. */
 const given = new WeakMap<object, string>();
 
 /**
- * Returns the JSON text of the object, and keeps the text until the object is garbage-collected, except a text of giveText(). The object
- * must be immutable.
+ * Returns the JSON text of the object, which must be immutable. The text is kept until the object is garbage-collected, except a text of
+ * giveText().
  */
 export function encodeOnce(object: object): string {
   const known = texts.get(object);
@@ -22,8 +22,8 @@ export function encodeOnce(object: object): string {
 }
 
 /**
- * Makes the next call of encodeOnce() for the object return `text`, which must be JSON of the same value. The text is not kept for further
- * calls, because most objects that a client writes are not read soon. If there is no such call, dropText() must be called.
+ * The next call of encodeOnce() for the object returns `text`, which must be JSON of the same value. The text is not kept longer, because
+ * most objects that a client writes are not read soon. Call dropText() if encodeOnce() is not called.
  */
 export function giveText(object: object, text: string): void {
   if (!texts.has(object)) given.set(object, text);

@@ -9,18 +9,18 @@ import { MAX_LISTED_ERRORS } from './field-error.ts';
 import type { Status, StatusCause, StatusDetails } from './meta.ts';
 
 /**
- * The maximum length of an error's message, and of all its causes together unless there is only one, in UTF-16 code
- * units. The "..." that is appended to a truncated text is not counted.
+ * In UTF-16 code units: the maximum length of an error's message, and of its causes together. A single cause may be longer. The "..." after
+ * a truncated text is not counted.
  */
 export const MAX_ERROR_CHARS = 1024 * 1024;
 
-/** Truncates a text that is longer than MAX_ERROR_CHARS to this length, and appends "..." to it. */
+/** Truncates the text to MAX_ERROR_CHARS and appends "...". */
 export const cutForError = (text: string): string =>
   text.length > MAX_ERROR_CHARS ? `${text.slice(0, MAX_ERROR_CHARS)}...` : text;
 
 /**
- * Returns as many of the first errors as fit into one response, and always the first one. Does not iterate over the remaining errors,
- * because there may be too many to create. `charsOf` returns the length of an error's text.
+ * Returns as many of the first errors as fit into one response, at least one. Does not iterate over the remaining errors, because there may
+ * be too many to create. `charsOf`: the length of an error's text.
  */
 export function listed<T>(errors: Iterable<T>, charsOf: (error: T) => number): T[] {
   const list: T[] = [];
@@ -50,7 +50,7 @@ function boundedDetails(details: StatusDetails): StatusDetails {
   });
 }
 
-/** Returns a copy of the status whose message, causes and name fit into a response: truncates long texts and drops excess causes. */
+/** Truncates long texts and drops excess causes, so that the status fits into a response. */
 export function boundedStatus(status: Status): Status {
   const { message, details } = status;
   return defined({

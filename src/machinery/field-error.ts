@@ -24,29 +24,20 @@ export interface FieldError {
   body: string;
 }
 
-/** The maximum number of errors in a response. A request body of 3 MiB can contain hundreds of thousands of errors. */
+/** Limits the errors in a response: a request body of 3 MiB can contain hundreds of thousands. */
 export const MAX_LISTED_ERRORS = 1000;
-/** The maximum total length of the texts of the listed errors, in UTF-8 bytes. */
+/** The maximum total length of the listed errors, in UTF-8 bytes. */
 const MAX_LISTED_BYTES = 1024 * 1024;
 
-/**
- * The length to which a string value, the JSON of any other value, and the path of a field are truncated, in UTF-16
- * code units.
- */
+/** The length to which values and paths of fields are truncated, in UTF-16 code units. */
 const MAX_SHOWN_CHARACTERS = 4096;
-/**
- * The length to which an error's body is truncated, in UTF-16 code units. Some errors quote several values, such as all
- * changed fields.
- */
+/** The length to which an error's body is truncated, in UTF-16 code units. Some errors quote several values, such as all changed fields. */
 const MAX_BODY_CHARACTERS = 64 * 1024;
 
 const cut = (text: string, characters: number): string =>
   text.length > characters ? `${text.slice(0, characters)}…` : text;
 
-/**
- * Returns the truncated JSON of a value. A long string is truncated before it is quoted, because a thousand errors may
- * quote the same string, and quoting a long string takes time.
- */
+/** Truncates a string before it is quoted: a thousand errors may quote the same long string. */
 const shown = (value: unknown): string =>
   value === undefined || value === null
     ? 'null'
@@ -56,16 +47,15 @@ const shown = (value: unknown): string =>
 
 const tail = (detail: string): string => (detail === '' ? '' : `: ${detail}`);
 
-/** The error that stops a validation after it has found more errors than a response lists. */
+/** Stops a validation that has found more errors than a response lists. */
 class EnoughErrors extends Error {}
 
-/** The errors created so far during the current call of firstErrors(); undefined outside of such a call. */
+/** The errors of the current call of firstErrors(); undefined outside of such a call. */
 let made: FieldError[] | undefined;
 
 /**
- * Returns the errors that `validate` returns. Once `validate` has created one error more than a response lists, stops
- * the validation and returns the errors created so far; errors of nested calls are not counted. Therefore the
- * validation rules need not limit their errors, and their lists are short enough to be spread as arguments.
+ * Stops the validation after one error more than a response lists, and returns the errors so far. Therefore validation rules need not limit
+ * their errors, and their lists are short enough to be spread as arguments. Errors of nested calls are not counted.
  */
 export function firstErrors(validate: () => FieldError[]): FieldError[] {
   const outer = made;
@@ -81,7 +71,7 @@ export function firstErrors(validate: () => FieldError[]): FieldError[] {
   }
 }
 
-/** Creates an error. firstErrors() counts each created error, so a validation rule must not create errors that it does not return. */
+/** firstErrors() counts each created error, so a validation rule must not create errors that it does not return. */
 function fieldError(type: FieldErrorType, field: string, body: string): FieldError {
   const error = { type, field: cut(field, MAX_SHOWN_CHARACTERS), body: cut(body, MAX_BODY_CHARACTERS) };
   made?.push(error);
@@ -90,8 +80,8 @@ function fieldError(type: FieldErrorType, field: string, body: string): FieldErr
 }
 
 /**
- * Returns the errors of all lists in one new list. Most lists are empty: spreading each of them into a list would allocate an iterator for
- * each of the hundred rules that one object passes.
+ * Concatenates the lists. Most lists are empty: spreading each of them would allocate an iterator for each of the hundred rules that one
+ * object passes.
  */
 export function allErrors(...lists: readonly (readonly FieldError[])[]): FieldError[] {
   const errors: FieldError[] = [];
@@ -108,7 +98,7 @@ export const required = (field: string, detail = ''): FieldError =>
 export const invalid = (field: string, value: unknown, detail: string): FieldError =>
   fieldError('FieldValueInvalid', field, `Invalid value: ${shown(value)}${tail(detail)}`);
 
-/** Reports that a part of an object is invalid, without quoting it: OmitValueType of upstream. */
+/** An error that does not quote the invalid part: OmitValueType of upstream. */
 export const invalidPart = (field: string, detail: string): FieldError =>
   fieldError('FieldValueInvalid', field, `Invalid value: ${detail}`);
 
@@ -139,13 +129,10 @@ export const tooLong = (field: string, maxBytes: number): FieldError =>
 export const tooMany = (field: string, actual: number, max: number): FieldError =>
   fieldError('FieldValueTooMany', field, `Too many: ${actual}: must have at most ${max} item${max === 1 ? '' : 's'}`);
 
-/** Returns the text of an error with its path, such as `spec.initContainers[0].name: Required value`. */
+/** Returns, for example, `spec.initContainers[0].name: Required value`. */
 export const fieldErrorText = (error: FieldError): string => `${error.field}: ${error.body}`;
 
-/**
- * Returns the errors that a response lists, and their texts joined like upstream's. The last text is `and more` if
- * errors are left out.
- */
+/** Returns the errors that a response lists, and their texts joined like upstream's. The last text is `and more` if errors are left out. */
 export function listErrors(all: readonly FieldError[]): { errors: FieldError[]; text: string } {
   const errors: FieldError[] = [];
   const texts: string[] = [];

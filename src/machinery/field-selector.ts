@@ -47,10 +47,7 @@ function unescapeValue(value: string): string {
   return literal;
 }
 
-/**
- * Parses a field selector into its requirements, all of which must match. The operator `==` is returned as `=`. Throws ApiError
- * (BadRequest) if the text is invalid.
- */
+/** All requirements must match. The operator `==` is returned as `=`. Throws ApiError (BadRequest) if the text is invalid. */
 export function parseFieldSelector(text: string): FieldRequirement[] {
   return splitTerms(text).map((term) => {
     const match = /^(.*?)(!=|==|=)(.*)$/s.exec(term);
@@ -68,7 +65,7 @@ export function checkFieldLabels(requirements: readonly FieldRequirement[], supp
   }
 }
 
-/** Whether the fields match all requirements. `fields`: the values by path. An absent field counts as the empty string. */
+/** `fields`: the values by path. An absent field counts as the empty string. */
 export const matchesFields = (
   requirements: readonly FieldRequirement[],
   fields: Readonly<Record<string, string>>,

@@ -5,7 +5,7 @@
 import { BlockList, isIPv6 } from 'node:net';
 import { addressErrors, type IpFamily } from './ip.ts';
 
-/** Returns a list of the addresses in the CIDR ranges. A range of IPv4 addresses also contains their IPv4-mapped IPv6 addresses. */
+/** A range of IPv4 addresses also contains their IPv4-mapped IPv6 addresses. */
 function rangesOf(...ranges: string[]): BlockList {
   const list = new BlockList();
   for (const range of ranges) {
@@ -16,26 +16,26 @@ function rangesOf(...ranges: string[]): BlockList {
 }
 
 const HEX_DIGITS = [...'0123456789abcdef'];
-/** The ranges that an external IP or the address of an endpoint must not be in, each with upstream's message. */
+/** Each forbidden range with upstream's message. */
 const SPECIAL_RANGES: readonly (readonly [string, BlockList])[] = [
   ['may not be unspecified (0.0.0.0 or ::)', rangesOf('0.0.0.0/32', '::/128')],
   ['may not be in the loopback range (127.0.0.0/8, ::1/128)', rangesOf('127.0.0.0/8', '::1/128')],
   ['may not be in the link-local range (169.254.0.0/16, fe80::/10)', rangesOf('169.254.0.0/16', 'fe80::/10')],
   [
     'may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)',
-    // Multicast addresses of any flags are link-local if their scope is 2.
+    // A multicast address is link-local if its scope is 2, whatever its flags are.
     rangesOf('224.0.0.0/24', ...HEX_DIGITS.map((flags) => `ff${flags}2::/16`)),
   ],
 ];
 
-/** Returns an error if the address is unspecified, loopback or link-local, including link-local multicast. `ip`: a valid address. */
+/** Rejects unspecified, loopback, link-local and link-local multicast addresses. `ip` must be a valid address. */
 export function specialIpErrors(ip: string): string[] {
   const family = isIPv6(ip) ? 'ipv6' : 'ipv4';
   const found = SPECIAL_RANGES.find(([, ranges]) => ranges.check(ip, family));
   return found === undefined ? [] : [found[0]];
 }
 
-/** Validates the address of an endpoint. `family`: the required family; undefined if both are accepted. */
+/** Without `family`, both families are accepted. */
 export function endpointIpErrors(ip: string, family?: IpFamily): string[] {
   const errors = addressErrors(ip);
   if (errors.length > 0) return errors;

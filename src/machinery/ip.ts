@@ -10,7 +10,7 @@ export type IpFamily = 'IPv4' | 'IPv6';
 
 export interface IpAddress {
   family: IpFamily;
-  /** The address as an unsigned number of 32 or 128 bits. */
+  /** An unsigned number of 32 or 128 bits. */
   value: bigint;
 }
 
@@ -21,10 +21,10 @@ export interface IpRange {
   prefixLength: number;
 }
 
-/** The length of an address in bits. */
+/** The length of an address. */
 export const bitsOf = (family: IpFamily): number => (family === 'IPv4' ? 32 : 128);
 
-/** Returns the address; undefined if the text is not an address. */
+/** Returns undefined if the text is not an address. */
 export function parseIp(text: string): IpAddress | undefined {
   switch (text.includes('%') ? 0 : isIP(text)) {
     case 4:
@@ -39,7 +39,6 @@ export function parseIp(text: string): IpAddress | undefined {
 const numberOf = (digits: readonly string[], base: 10 | 16, bits: bigint): bigint =>
   digits.reduce((sum, each) => (sum << bits) | BigInt(Number.parseInt(each, base)), 0n);
 
-/** Returns the eight groups of a valid IPv6 address. */
 function groupsOf(text: string): string[] {
   const hexadecimal = text.replace(/[\d.]+$/, (tail) => {
     if (!tail.includes('.')) return tail;
@@ -51,7 +50,6 @@ function groupsOf(text: string): string[] {
   return [...head, ...Array<string>(8 - head.length - tail.length).fill('0'), ...tail];
 }
 
-/** Returns the canonical text of the address. */
 export function formatIp({ family, value }: IpAddress): string {
   const groups = (count: number, bits: bigint): number[] =>
     Array.from({ length: count }, (_, index) =>
@@ -77,18 +75,17 @@ function longestZeros(groups: readonly number[]): { start: number; end: number }
   return longest.end - longest.start > 1 ? longest : undefined;
 }
 
-/** Returns whether this is an IPv6 address that stands for an IPv4 address. */
+/** Whether this is an IPv4-mapped IPv6 address. */
 export const isMapped = ({ family, value }: IpAddress): boolean => family === 'IPv6' && value >> 32n === 0xffffn;
 
-/** Returns the canonical text of an address; undefined if the text is not an address. */
 export function canonicalIp(text: string): string | undefined {
   const ip = parseIp(text);
   return ip === undefined ? undefined : formatIp(ip);
 }
 
 /**
- * Parses a range in CIDR notation, such as 10.96.0.0/16 or fd00::/112; undefined if the text is not a range. `hasHostBits`: whether the
- * text has bits set after the prefix; the returned range does not have them.
+ * Parses CIDR notation, such as 10.96.0.0/16 or fd00::/112; undefined if the text is not a range. `hasHostBits`: whether the text has bits
+ * set after the prefix, which the returned range does not have.
  */
 export function parseIpRange(text: string): (IpRange & { hasHostBits: boolean }) | undefined {
   const [, address = '', length = ''] = /^([^/]*)\/(0|[1-9]\d{0,2})$/.exec(text) ?? [];
@@ -99,28 +96,25 @@ export function parseIpRange(text: string): (IpRange & { hasHostBits: boolean })
   return { family: ip.family, base, prefixLength, hasHostBits: base !== ip.value };
 }
 
-/** Returns the number of addresses in the range. */
 export const sizeOf = ({ family, prefixLength }: Pick<IpRange, 'family' | 'prefixLength'>): bigint =>
   1n << BigInt(bitsOf(family) - prefixLength);
 
-/** Returns the canonical text of the range. */
 export const formatIpRange = ({ family, base, prefixLength }: IpRange): string =>
   `${formatIp({ family, value: base })}/${prefixLength}`;
 
 export const rangeContains = (range: IpRange, { family, value }: IpAddress): boolean =>
   family === range.family && value >= range.base && value < range.base + sizeOf(range);
 
-/** Returns whether all addresses of `inner` are in `outer`, which may be the same range. */
+/** Equal ranges contain each other. */
 export const rangeContainsRange = (outer: IpRange, inner: IpRange): boolean =>
   inner.prefixLength >= outer.prefixLength && rangeContains(outer, { family: inner.family, value: inner.base });
 
-/** Returns whether the ranges have an address in common. */
 export const rangesOverlap = (a: IpRange, b: IpRange): boolean => rangeContainsRange(a, b) || rangeContainsRange(b, a);
 
 const VALID_IP = 'must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)';
 const VALID_RANGE = 'must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)';
 
-/** Validates an address in canonical form. Source: IsValidIP of k8s.io/apimachinery/pkg/util/validation of v1.33 (behavior and wording). */
+/** Accepts only canonical addresses. Source: IsValidIP of k8s.io/apimachinery/pkg/util/validation of v1.33 (behavior and wording). */
 export function canonicalIpErrors(text: string): string[] {
   const ip = parseIp(text);
   if (ip === undefined) return [VALID_IP];
@@ -129,7 +123,7 @@ export function canonicalIpErrors(text: string): string[] {
   return text === canonical ? [] : [`must be in canonical form (${JSON.stringify(canonical)})`];
 }
 
-/** Validates a range in canonical form. Source: IsValidCIDR of k8s.io/apimachinery/pkg/util/validation of v1.33 (behavior and wording). */
+/** Accepts only canonical ranges. Source: IsValidCIDR of k8s.io/apimachinery/pkg/util/validation of v1.33 (behavior and wording). */
 export function canonicalRangeErrors(text: string): string[] {
   const range = parseIpRange(text);
   if (range === undefined) return [VALID_RANGE];
@@ -140,8 +134,8 @@ export function canonicalRangeErrors(text: string): string[] {
 }
 
 /**
- * Validates a range in a field that is older than the strict rules: the text need not be canonical, and may have bits set after the prefix.
- * Rejects IPv4-mapped IPv6 addresses and leading zeros, as v1.33 does with its feature gate StrictIPCIDRValidation.
+ * For fields that are older than the strict rules: the text need not be canonical, and may have bits set after the prefix. Rejects
+ * IPv4-mapped IPv6 addresses and leading zeros, as v1.33 does with its feature gate StrictIPCIDRValidation.
  */
 export function rangeErrors(text: string): string[] {
   const range = parseIpRange(text);
@@ -149,14 +143,14 @@ export function rangeErrors(text: string): string[] {
   return isMapped({ family: range.family, value: range.base }) ? ['must not have an IPv4-mapped IPv6 address'] : [];
 }
 
-/** Validates an address in a field that is older than the strict rules, with the same exceptions as rangeErrors(). */
+/** For fields that are older than the strict rules, with the same exceptions as rangeErrors(). */
 export function addressErrors(text: string): string[] {
   const ip = parseIp(text);
   if (ip === undefined) return [VALID_IP];
   return isMapped(ip) ? ['must not be an IPv4-mapped IPv6 address'] : [];
 }
 
-/** Returns warnings about a valid address that is not in canonical form. Source: GetWarningsForIP of v1.33 (behavior and wording). */
+/** Warns of a valid address that is not canonical. Source: GetWarningsForIP of v1.33 (behavior and wording). */
 export function addressWarnings(field: string, text: string): string[] {
   const canonical = canonicalIp(text);
   if (canonical === undefined || canonical === text) return [];
@@ -165,7 +159,7 @@ export function addressWarnings(field: string, text: string): string[] {
   ];
 }
 
-/** Warns of a valid range that is ambiguous or not in canonical form. Source: GetWarningsForCIDR of v1.33 (behavior and wording). */
+/** Warns of a valid range that is ambiguous or not canonical. Source: GetWarningsForCIDR of v1.33 (behavior and wording). */
 export function rangeWarnings(field: string, text: string): string[] {
   const range = parseIpRange(text);
   if (range === undefined) return [];

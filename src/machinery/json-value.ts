@@ -1,4 +1,3 @@
-/** JSON values as JSON.parse() returns them, and operations on such values for patches, field ownership and request bodies. */
 import { cutForError, MAX_ERROR_CHARS } from './error-text.ts';
 
 export type JsonValue = null | boolean | number | string | JsonValue[] | JsonObject;
@@ -9,7 +8,7 @@ export interface JsonObject {
 export const isJsonObject = (value: unknown): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** Sets a property with any name on the object itself. Assigning to `__proto__` would set the object's prototype instead. */
+/** Sets a property of any name. Assigning to `__proto__` would set the object's prototype instead. */
 export function setOwn(object: JsonObject, key: string, value: JsonValue): void {
   if (key === '__proto__') {
     Object.defineProperty(object, key, { value, writable: true, enumerable: true, configurable: true });
@@ -18,7 +17,7 @@ export function setOwn(object: JsonObject, key: string, value: JsonValue): void 
   }
 }
 
-/** Whether two JSON values are equal. The order of an object's keys does not matter, and a key whose value is undefined is ignored. */
+/** Ignores the order of an object's keys, and keys whose value is undefined. */
 export function jsonEqual(a: unknown, b: unknown): boolean {
   if (a === b) return true;
   if (Array.isArray(a)) {
@@ -30,7 +29,7 @@ export function jsonEqual(a: unknown, b: unknown): boolean {
   return keys.every((key) => Object.hasOwn(b, key) && jsonEqual(a[key], b[key]));
 }
 
-/** Returns a copy of a JSON value without fields whose value is undefined. structuredClone() takes several times as long. */
+/** Omits fields whose value is undefined. structuredClone() takes several times as long. */
 export function copyJson<T>(value: T): T {
   if (typeof value !== 'object' || value === null) return value;
   if (Array.isArray(value)) return value.map(copyJson) as T;
@@ -43,9 +42,8 @@ export function copyJson<T>(value: T): T {
 }
 
 /**
- * Formats a value like Go's %v, for messages of patch errors in upstream's wording. Truncates the text to the length
- * that an error may have. Joins the pieces of the text only once, because joining them at each level would copy them
- * repeatedly.
+ * Formats a value like Go's %v, for messages of patch errors in upstream's wording. Truncates the text to the length that an error may
+ * have. Joins the pieces once at the end, because joining at each level would copy them repeatedly.
  */
 export function goText(value: JsonValue): string {
   const pieces: string[] = [];
@@ -78,12 +76,12 @@ export function goText(value: JsonValue): string {
 }
 
 /**
- * The maximum depth of a client's value. API objects have fewer levels, and functions that recurse once per level can
- * process this many levels.
+ * The maximum depth of a client's value. API objects have fewer levels, and functions that recurse once per level can process this many
+ * levels.
  */
 export const MAX_DEPTH = 1000;
 
-/** Whether objects and arrays are nested more than `levels` deep in the value. Does not recurse, so it cannot overflow the stack. */
+/** Does not recurse, so a deep value cannot overflow the stack. */
 export function isDeeperThan(levels: number, value: unknown): boolean {
   let level: object[] = typeof value === 'object' && value !== null ? [value] : [];
   for (let depth = 0; level.length > 0; depth++) {

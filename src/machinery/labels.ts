@@ -15,7 +15,7 @@ export type LabelOperator = '=' | '==' | '!=' | 'in' | 'notin' | 'exists' | '!' 
 export interface LabelRequirement {
   key: string;
   operator: LabelOperator;
-  /** In a parsed text: sorted and without duplicates. From a LabelSelector: as in the object. Empty for `exists` and `!`. */
+  /** Sorted and without duplicates if parsed from a text. Empty for `exists` and `!`. */
   values: string[];
 }
 
@@ -63,7 +63,7 @@ function aggregate(errors: FieldError[]): string {
   return texts.length === 1 ? (texts[0] as string) : `[${texts.join(', ')}]`;
 }
 
-/** Creates a requirement. Validates its values like upstream; the parser has already checked the key and the number of values. */
+/** Validates the values like upstream. The parser has already checked the key and the number of values. */
 function requirement(key: string, operator: LabelOperator, values: string[]): LabelRequirement {
   const errors: FieldError[] = [];
   if ((operator === 'gt' || operator === 'lt') && parseInt64(values[0] ?? '') === undefined) {
@@ -84,10 +84,7 @@ class Parser {
     this.#items = scan(text);
   }
 
-  /**
-   * Returns the next item without consuming it. Treats `in` and `notin` as identifiers, because they are valid keys and
-   * values.
-   */
+  /** Does not consume the item. Treats `in` and `notin` as identifiers, because they are valid keys and values. */
   #look(): Item {
     const item = this.#items[Math.min(this.#at, this.#items.length - 1)] as Item;
     return item.token === 'in' || item.token === 'notin' ? { token: 'identifier', text: item.text } : item;
@@ -200,8 +197,8 @@ class Parser {
 }
 
 /**
- * The maximum number of distinct requirements in the text of a selector. The number is limited because a list may
- * evaluate all of them for each object, and a watch for each change. Upstream has no limit.
+ * Limits the distinct requirements in the text of a selector, because they may be evaluated for each object of a list, and for each change
+ * of a watch. Upstream has no limit.
  */
 const MAX_REQUIREMENTS = 1000;
 
@@ -212,8 +209,8 @@ function distinct(requirements: readonly LabelRequirement[]): LabelRequirement[]
 }
 
 /**
- * Parses a selector into its distinct requirements, sorted by key, all of which must match. Throws ApiError (BadRequest) if the text
- * is invalid or has more than MAX_REQUIREMENTS distinct requirements.
+ * Returns the distinct requirements, sorted by key. All must match. Throws ApiError (BadRequest) if the text is invalid or has more than
+ * MAX_REQUIREMENTS distinct requirements.
  */
 export function parseLabelRequirements(text: string): LabelRequirement[] {
   try {
@@ -234,7 +231,6 @@ function parseInt64(text: string): bigint | undefined {
   return value >= -(2n ** 63n) && value < 2n ** 63n ? value : undefined;
 }
 
-/** Whether the integer `actual` is greater or less than `bound`; false if either text is not a 64-bit integer. */
 function compares(operator: 'gt' | 'lt', actual: string, bound: string): boolean {
   const left = parseInt64(actual);
   const right = parseInt64(bound);
@@ -265,7 +261,7 @@ export function matchesRequirement({ key, operator, values }: LabelRequirement, 
   }
 }
 
-/** Compiles a requirement. The operators `in` and `notin` look up the label's value in a Set, because there may be many values. */
+/** Looks up values of `in` and `notin` in a Set, because there may be many. */
 function matcherOfOne(requirement: LabelRequirement): LabelMatcher {
   const { key, operator } = requirement;
   if (operator !== 'in' && operator !== 'notin') return (labels) => matchesRequirement(requirement, labels);
@@ -278,12 +274,11 @@ function matcherOf(requirements: readonly LabelRequirement[]): LabelMatcher {
   return (labels) => matchers.every((matches) => matches(labels));
 }
 
-/** Compiles the text of a selector. The empty text matches all labels. Throws like parseLabelRequirements(). */
+/** The empty text matches all labels. Throws like parseLabelRequirements(). */
 export function parseLabelSelector(text: string): LabelMatcher {
   return matcherOf(parseLabelRequirements(text));
 }
 
-/** A LabelSelector in an object, such as that of a topology spread constraint. */
 export interface LabelSelectorObject {
   matchLabels?: Record<string, string>;
   matchExpressions?: { key: string; operator: string; values?: string[] }[];
@@ -296,9 +291,7 @@ const objectOperators: Readonly<Record<string, LabelOperator>> = {
   DoesNotExist: '!',
 };
 
-/**
- * Compiles a LabelSelector. An empty selector matches all labels. An absent selector, or one with an unknown operator, matches no labels.
- */
+/** An empty selector matches all labels. An absent selector, or one with an unknown operator, matches no labels. */
 export function labelSelectorMatcher(selector: LabelSelectorObject | undefined): LabelMatcher {
   if (selector === undefined) return () => false;
   const requirements: LabelRequirement[] = Object.entries(selector.matchLabels ?? {}).map(([key, value]) => ({
@@ -314,7 +307,7 @@ export function labelSelectorMatcher(selector: LabelSelectorObject | undefined):
   return matcherOf(distinct(requirements));
 }
 
-/** Validates an object's LabelSelector. An absent selector is valid. `path`: the path of the selector in the object. */
+/** An absent selector is valid. `path`: the path of the selector in the object. */
 export function labelSelectorErrors(selector: LabelSelectorObject | undefined, path: string): FieldError[] {
   const errors: FieldError[] = [];
   for (const [key, value] of Object.entries(selector?.matchLabels ?? {})) {

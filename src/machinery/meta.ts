@@ -78,8 +78,8 @@ export interface StatusDetails {
 }
 
 /**
- * The response to a failed request (status Failure), or to a successful request that returns no object (status
- * Success), such as the immediate deletion of a ConfigMap, or the creation of a Binding or an Eviction.
+ * The response to a failed request (status Failure), or to a successful request that returns no object (status Success), such as the
+ * immediate deletion of a ConfigMap.
  */
 export interface Status {
   kind: 'Status';
@@ -92,15 +92,12 @@ export interface Status {
   code?: number;
 }
 
-/** Identifies a resource by its group ('' is the core group), version and plural name. */
+/** `group`: '' is the core group. `resource`: the plural name. */
 export interface ResourceRef {
   group: string;
   version: string;
   resource: string;
 }
 
-/**
- * Returns the UID of the object; '' if it has none. Each stored object has a UID, but the object of a create request
- * may lack one.
- */
+/** Returns '' if the object has no UID. Each stored object has a UID, but the object of a create request may lack one. */
 export const uidOf = ({ metadata }: { metadata: ObjectMeta }): string => metadata.uid ?? '';

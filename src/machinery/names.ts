@@ -25,10 +25,8 @@ const labelValueRegexp = whole(labelValue);
 const configMapKeyRegexp = whole(configMapKey);
 const cIdentifierRegexp = whole(cIdentifier);
 
-/** The error for a text that is too long, such as `must be no more than 63 characters`. */
 export const maxLengthText = (max: number): string => `must be no more than ${max} characters`;
 
-/** The error for a number outside of a range, such as `must be between 1 and 65535, inclusive`. */
 export const inclusiveRangeText = (low: number, high: number): string =>
   `must be between ${low} and ${high}, inclusive`;
 
@@ -38,10 +36,7 @@ function regexText(message: string, pattern: string, ...examples: string[]): str
   return `${message} (e.g. ${shown}regex used for validation is '${pattern}')`;
 }
 
-/**
- * Whether the value is longer than `max` bytes in UTF-8. A UTF-16 code unit takes one to three bytes, so the bytes of most values
- * need not be counted.
- */
+/** `max`: in UTF-8 bytes. A UTF-16 code unit takes one to three bytes, so the bytes of most values need not be counted. */
 const longerThan = (value: string, max: number): boolean =>
   value.length > max || (3 * value.length > max && Buffer.byteLength(value) > max);
 
@@ -52,7 +47,7 @@ const dns1123LabelText = regexText(
   '123-abc',
 );
 
-/** Validates a DNS label of at most 63 characters, such as the name of a Namespace, a container or a volume. */
+/** A DNS label of at most 63 characters, such as the name of a Namespace, a container or a volume. */
 export function dns1123LabelErrors(value: string): string[] {
   const errors: string[] = [];
   if (longerThan(value, 63)) errors.push(maxLengthText(63));
@@ -68,7 +63,7 @@ const dns1123SubdomainText = regexText(
   'example.com',
 );
 
-/** Validates a DNS subdomain of at most 253 characters, such as the name of an object of most kinds. */
+/** A DNS subdomain of at most 253 characters, such as the name of an object of most kinds. */
 export function dns1123SubdomainErrors(value: string): string[] {
   const errors: string[] = [];
   if (longerThan(value, 253)) errors.push(maxLengthText(253));
@@ -84,7 +79,7 @@ const wildcardSubdomainText = regexText(
 );
 const wildcardSubdomainRegexp = whole(wildcardSubdomain);
 
-/** Validates a DNS subdomain after `*.`, such as the host of a rule of an Ingress. */
+/** A DNS subdomain after `*.`, such as the host of a rule of an Ingress. */
 export function wildcardSubdomainErrors(value: string): string[] {
   const errors: string[] = [];
   if (longerThan(value, 253)) errors.push(maxLengthText(253));
@@ -99,7 +94,7 @@ const dns1035LabelText = regexText(
   'abc-123',
 );
 
-/** Validates a DNS label of at most 63 characters that starts with a letter, such as the name of a Service. */
+/** A DNS label of at most 63 characters that starts with a letter, such as the name of a Service. */
 export function dns1035LabelErrors(value: string): string[] {
   const errors: string[] = [];
   if (longerThan(value, 63)) errors.push(maxLengthText(63));
@@ -115,19 +110,16 @@ const qualifiedNameText = regexText(
   '123-abc',
 );
 
-/**
- * Validates the generateName of an object of any kind: names are segments of URL paths, so they must contain neither /
- * nor %.
- */
+/** Validates the generateName of an object of any kind: names are segments of URL paths. */
 export const pathSegmentPrefixErrors: NameErrors = (value) =>
   ['/', '%'].filter((text) => value.includes(text)).map((text) => `may not contain '${text}'`);
 
-/** The maximum length of a name: a key of the store must have room for the resource, the namespace and the name. */
+/** A key of the store must have room for the resource, the namespace and the name. */
 const MAX_PATH_SEGMENT_CHARACTERS = 900;
 
 /**
- * Validates the name of an object of any kind, which must be a valid segment of the object's URL path. Names are limited to short
- * ASCII texts without NUL, because lifepod's store requires this of its keys. Upstream's validation does not have these two limits.
+ * Validates the name of an object of any kind as a segment of the object's URL path. lifepod's store requires short ASCII names without
+ * NUL. Upstream has neither limit.
  */
 export function pathSegmentErrors(value: string): string[] {
   if (value === '.' || value === '..') return [`may not be '${value}'`];
@@ -137,7 +129,7 @@ export function pathSegmentErrors(value: string): string[] {
   return errors;
 }
 
-/** Validates a name with an optional DNS prefix, such as a label key, a lowercased annotation key or a finalizer. */
+/** A name with an optional DNS prefix, such as a label key, a lowercased annotation key or a finalizer. */
 export function qualifiedNameErrors(value: string): string[] {
   const errors: string[] = [];
   const parts = value.split('/');
@@ -166,7 +158,7 @@ const labelValueText = regexText(
   '12345',
 );
 
-/** Validates the value of a label, which may be empty and has at most 63 characters. */
+/** At most 63 characters; may be empty. */
 export function labelValueErrors(value: string): string[] {
   const errors: string[] = [];
   if (longerThan(value, 63)) errors.push(maxLengthText(63));
@@ -174,7 +166,7 @@ export function labelValueErrors(value: string): string[] {
   return errors;
 }
 
-/** Validates the name of an environment variable. Like v1.33, accepts all printable ASCII characters except '='. */
+/** Like v1.33, accepts all printable ASCII characters except '='. */
 export function envVarNameErrors(value: string): string[] {
   if (value === '') return ['environment variable name must be non-empty'];
   if (/^[\x20-\x3c\x3e-\x7e]+$/.test(value)) return [];
@@ -189,7 +181,7 @@ const configMapKeyText = regexText(
   'key-name',
 );
 
-/** Validates a key of a ConfigMap or a Secret, which must be a valid file name. */
+/** A key of a ConfigMap or a Secret, which must be a valid file name. */
 export function configMapKeyErrors(value: string): string[] {
   const errors: string[] = [];
   if (longerThan(value, 253)) errors.push(maxLengthText(253));
@@ -210,7 +202,7 @@ const cIdentifierText = regexText(
 
 export const cIdentifierErrors: NameErrors = (value) => (cIdentifierRegexp.test(value) ? [] : [cIdentifierText]);
 
-/** Validates an IANA_SVC_NAME of at most 15 characters, such as the name of a container's port. */
+/** An IANA_SVC_NAME of at most 15 characters, such as the name of a container's port. */
 export function portNameErrors(value: string): string[] {
   const errors: string[] = [];
   if (longerThan(value, 15)) errors.push(maxLengthText(15));
@@ -226,22 +218,21 @@ export function portNameErrors(value: string): string[] {
 export const isPortNumber = (port: number | undefined): port is number =>
   port !== undefined && Number.isInteger(port) && port >= 1 && port <= 65535;
 
-/** Validates a port number: an integer from 1 to 65535. */
 export const portNumberErrors = (port: number): string[] => (isPortNumber(port) ? [] : [inclusiveRangeText(1, 65535)]);
 
-/** Returns 4 or 6, the version of the IP address, or 0 if the text is not an IP address. A zone (fe80::1%eth0) is not accepted. */
+/** Returns 0 if the text is not an IP address. A zone (fe80::1%eth0) is not accepted. */
 export const ipFamily = (value: string): 0 | 4 | 6 => (value.includes('%') ? 0 : (isIP(value) as 0 | 4 | 6));
 
 /**
- * Validates an IPv4 or IPv6 address. Rejects leading zeros (010.0.0.1), because programs interpret them differently. In
- * Pods and Services, v1.33 accepts them unless its feature gate StrictIPCIDRValidation is on.
+ * Rejects leading zeros (010.0.0.1), because programs interpret them differently. In Pods and Services, v1.33 accepts them unless its
+ * feature gate StrictIPCIDRValidation is on.
  */
 export const ipErrors: NameErrors = (value) =>
   ipFamily(value) === 0 ? ['must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)'] : [];
 
 /**
- * Validates generateName, the prefix of a generated name. `errors` validates the kind's names. A final dash is allowed,
- * because a suffix follows it.
+ * Validates generateName, the prefix of a generated name. `errors` validates the kind's names. A final dash is allowed, because a suffix
+ * follows it.
  */
 export function prefixErrors(errors: NameErrors, prefix: string): string[] {
   // Like upstream, replace the dash and the character before it with `a`, which is valid in every format.

@@ -6,7 +6,7 @@ import { type FieldError, forbidden, invalid, required, tooLong } from './field-
 import type { ObjectMeta, OwnerReference } from './meta.ts';
 import { dns1123LabelErrors, labelValueErrors, type NameErrors, prefixErrors, qualifiedNameErrors } from './names.ts';
 
-/** The maximum total length of the keys and values of an object's annotations, in UTF-8 bytes. */
+/** The maximum total length of an object's annotation keys and values, in UTF-8 bytes. */
 export const ANNOTATIONS_LIMIT_BYTES = 256 * 1024;
 
 export const IMMUTABLE_TEXT = 'field is immutable';
@@ -77,13 +77,12 @@ function validateFinalizers(finalizers: string[] | undefined, field: string): Fi
 
 export interface ObjectMetaRules {
   namespaced: boolean;
-  /** The format of the kind's names. */
   nameErrors: NameErrors;
-  /** The format of generateName. Default: the format of names, but a trailing dash is allowed. */
+  /** Default: the format of names, but a trailing dash is allowed. */
   generateNameErrors?: NameErrors;
 }
 
-/** Validates the metadata of a new object. If the client sent only a generateName, the name must already have been generated. */
+/** Validates the metadata of a new object. The name of a generateName must already have been generated. */
 export function validateObjectMeta(meta: ObjectMeta, rules: ObjectMetaRules): FieldError[] {
   const { namespaced, nameErrors, generateNameErrors = (prefix) => prefixErrors(nameErrors, prefix) } = rules;
   const errors: FieldError[] = [];

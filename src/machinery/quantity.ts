@@ -15,10 +15,7 @@ export interface Quantity {
 const NANO = 1_000_000_000n;
 const NANO_PER_MILLI = 1_000_000n;
 const MAX_INT64 = 2n ** 63n - 1n;
-/**
- * The maximum length of a quantity's text, in characters, and its maximum exponent: a huge exponent would exhaust the
- * memory.
- */
+/** Limits of a quantity's text: its length in characters, and its exponent. A huge exponent would exhaust the memory. */
 const MAX_LENGTH = 256;
 const MAX_EXPONENT = 128;
 
@@ -43,21 +40,21 @@ const pattern = /^([+-]?)(\d*)(?:\.(\d*))?(?:([eE])([+-]?\d+)|(n|u|m|k|M|G|T|P|E
 
 export const zeroQuantity: Quantity = Object.freeze({ nano: 0n, format: 'DecimalSI' });
 
-/** Divides and rounds towards positive infinity; `divisor` must be positive. */
+/** Rounds towards positive infinity. `divisor` must be positive. */
 function divideUp(value: bigint, divisor: bigint): bigint {
   const quotient = value / divisor;
   return value > 0n && quotient * divisor !== value ? quotient + 1n : quotient;
 }
 
-/** Returns `digits` × 10^`exponent` in billionths, rounded up to a whole number. `digits` must not be negative. */
+/** Returns `digits` × 10^`exponent` in billionths, rounded up. `digits` must not be negative. */
 function scaleToNano(digits: bigint, exponent: number): bigint {
   const shift = exponent + 9;
   return shift >= 0 ? digits * 10n ** BigInt(shift) : divideUp(digits, 10n ** BigInt(-shift));
 }
 
 /**
- * Parses a quantity; undefined if the text is not a quantity, is longer than MAX_LENGTH, or has an exponent greater
- * than MAX_EXPONENT. Like upstream, caps the magnitude of amounts with a binary suffix at 2^63-1.
+ * Returns undefined if the text is not a quantity, is longer than MAX_LENGTH, or has an exponent greater than MAX_EXPONENT. Like upstream,
+ * caps the magnitude of amounts with a binary suffix at 2^63-1.
  */
 export function parseQuantity(text: string): Quantity | undefined {
   if (text.length > MAX_LENGTH) return undefined;
@@ -71,7 +68,7 @@ export function parseQuantity(text: string): Quantity | undefined {
   return quantity === 'invalid' ? undefined : quantity;
 }
 
-/** The results for recent texts, because one Pod's amounts are parsed several times, and most Pods use the same few texts. */
+/** Caches results, because one Pod's amounts are parsed several times, and most Pods use the same few texts. */
 const parsed = new Map<string, Quantity | 'invalid'>();
 const MAX_PARSED = 1000;
 
@@ -104,13 +101,9 @@ function parse(text: string): Quantity | undefined {
   return { nano: sign === '-' ? -nano : nano, format };
 }
 
-/** Parses a quantity; zero if the text is absent or parseQuantity() cannot parse it. */
 export const quantityOrZero = (text: string | undefined): Quantity => parseQuantity(text ?? '0') ?? zeroQuantity;
 
-/**
- * Divides the amount by `base` as long as there is no remainder, at most `most` times. Returns the result and the number of divisions. The
- * amount must not be 0.
- */
+/** Divides the amount by `base` as long as there is no remainder, at most `most` times. The amount must not be 0. */
 function reduce(amount: bigint, base: bigint, most: number): { amount: bigint; times: number } {
   let times = 0;
   while (times < most && amount % base === 0n) {
@@ -121,9 +114,9 @@ function reduce(amount: bigint, base: bigint, most: number): { amount: bigint; t
 }
 
 /**
- * Returns the canonical text: without a fraction, and with the largest suffix, or exponent divisible by 3, that keeps
- * the value exact. `1.5Gi` becomes `1536Mi`, `0.5` becomes `500m`. A BinarySI quantity whose magnitude is below 1024 or
- * not an integer is formatted as DecimalSI.
+ * Returns the canonical text: without a fraction, and with the largest suffix, or exponent divisible by 3, that keeps the value exact.
+ * `1.5Gi` becomes `1536Mi`, `0.5` becomes `500m`. A BinarySI quantity whose magnitude is below 1024 or not an integer is formatted as
+ * DecimalSI.
  */
 export function formatQuantity({ nano, format }: Quantity): string {
   if (nano === 0n) return '0';
@@ -138,17 +131,17 @@ export function formatQuantity({ nano, format }: Quantity): string {
   return `${amount}${decimalSuffixes.get(exponent) ?? ''}`;
 }
 
-/** Matches common quantities that are already canonical and need not be parsed. Ei is excluded, because 8Ei and more are capped. */
+/** Common quantities that are already canonical. Ei is excluded, because 8Ei and more are capped. */
 const plainPattern = /^[1-9]\d{0,2}(?:[numkMGTPE]|[KMGTP]i)?$/;
 
-/** Returns the canonical text of a client's value, which may be a JSON number; undefined if parseQuantity() cannot parse the value. */
+/** Returns the canonical text of a client's value, which may be a JSON number; undefined if the value is not a quantity. */
 export function canonicalQuantity(value: string | number): string | undefined {
   if (typeof value === 'string' && plainPattern.test(value)) return value;
   const quantity = parseQuantity(typeof value === 'number' ? String(value) : value.trim());
   return quantity === undefined ? undefined : formatQuantity(quantity);
 }
 
-/** Rounds away from zero to whole thousandths of the unit, the smallest amounts in lists of resources. */
+/** Rounds away from zero to thousandths of the unit, the smallest amounts in lists of resources. */
 export function roundToMilli(quantity: Quantity): Quantity {
   const { nano, format } = quantity;
   if (nano % NANO_PER_MILLI === 0n) return quantity;
@@ -156,32 +149,31 @@ export function roundToMilli(quantity: Quantity): Quantity {
   return { nano: milli * NANO_PER_MILLI, format };
 }
 
-/** Returns the amount in thousandths of the unit (millicores for cpu), rounded up. */
+/** Returns thousandths of the unit (millicores for cpu), rounded up. */
 export const quantityMilli = (quantity: Quantity): bigint => divideUp(quantity.nano, NANO_PER_MILLI);
 
-/** Returns the amount in whole units (bytes for memory), rounded up. */
+/** Returns whole units (bytes for memory), rounded up. */
 export const quantityValue = (quantity: Quantity): bigint => divideUp(quantity.nano, NANO);
 
 export const compareQuantities = (a: Quantity, b: Quantity): -1 | 0 | 1 =>
   a.nano < b.nano ? -1 : a.nano > b.nano ? 1 : 0;
 
-/** Returns the sum, in the format of `a`, or in the format of `b` if `a` is zero. */
+/** The sum has the format of `a`, or of `b` if `a` is zero. */
 export const addQuantities = (a: Quantity, b: Quantity): Quantity => ({
   nano: a.nano + b.nano,
   format: a.nano === 0n ? b.format : a.format,
 });
 
-/** Returns the difference `a` - `b`, in the format of `a`, or in the format of `b` if `a` is zero. */
+/** Returns `a` - `b` in the format of `a`, or of `b` if `a` is zero. */
 export const subtractQuantities = (a: Quantity, b: Quantity): Quantity => ({
   nano: a.nano - b.nano,
   format: a.nano === 0n ? b.format : a.format,
 });
 
-/** Returns the product, in the format of the quantity. `factor` must be an integer. */
+/** `factor` must be an integer. */
 export const multiplyQuantity = (quantity: Quantity, factor: bigint | number): Quantity => ({
   nano: quantity.nano * BigInt(factor),
   format: quantity.format,
 });
 
-/** Returns the larger quantity; `a` if both are equal. */
 export const maxQuantity = (a: Quantity, b: Quantity): Quantity => (b.nano > a.nano ? b : a);

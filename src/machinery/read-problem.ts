@@ -1,5 +1,3 @@
-/** Describes why a file cannot be read, for messages that name the file. */
-
 const PROBLEMS: Readonly<Record<string, string>> = {
   ENOENT: 'does not exist',
   ENOTDIR: 'does not exist',
@@ -7,7 +5,7 @@ const PROBLEMS: Readonly<Record<string, string>> = {
   EACCES: 'cannot be read: permission denied',
 };
 
-/** Returns the end of a sentence that begins with the path of the file, such as `does not exist`. `error`: the error of a system call. */
+/** Returns a text that follows the path of the file in a message, such as `does not exist`. `error`: the error of a system call. */
 export function readProblem(error: unknown): string {
   const { code = '', message } = error as Error & { code?: string };
   return PROBLEMS[code] ?? `cannot be read: ${message}`;

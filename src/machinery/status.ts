@@ -6,7 +6,7 @@ import { boundedStatus } from './error-text.ts';
 import { type FieldError, fieldErrorCause, listErrors } from './field-error.ts';
 import type { Status, StatusDetails } from './meta.ts';
 
-/** An expected failure of an API call. `status` is the response to the client, shortened by boundedStatus() if it is too long. */
+/** An expected failure of an API call. `status` is the response to the client; boundedStatus() limits its length. */
 export class ApiError extends Error {
   override readonly name = 'ApiError';
   readonly status: Status;
@@ -26,7 +26,7 @@ export class ApiError extends Error {
 export const isApiError = (error: unknown, reason?: string): error is ApiError =>
   error instanceof ApiError && (reason === undefined || error.reason === reason);
 
-/** Whether the error is the rejection of a create in a namespace that is being deleted. */
+/** Whether the API rejected a create because the namespace is being deleted. */
 export const isNamespaceTerminating = (error: unknown): boolean =>
   isApiError(error, 'Forbidden') &&
   (error.status.details?.causes ?? []).some(({ reason }) => reason === 'NamespaceTerminating');
@@ -44,13 +44,13 @@ function failure(code: number, reason: string, message: string, details?: Status
   });
 }
 
-/** Identifies a resource in an error by its group and plural name. */
+/** `resource`: the plural name. */
 export interface GroupResource {
   group: string;
   resource: string;
 }
 
-/** Returns the resource as messages show it, such as `pods` or `events.events.k8s.io`. */
+/** Returns, for example, `pods` or `events.events.k8s.io`. */
 export const groupResourceText = (ref: GroupResource): string =>
   ref.group === '' ? ref.resource : `${ref.resource}.${ref.group}`;
 
@@ -63,7 +63,7 @@ const about = (ref: GroupResource, name: string): StatusDetails => ({
 export const notFound = (ref: GroupResource, name: string): ApiError =>
   failure(404, 'NotFound', `${groupResourceText(ref)} ${JSON.stringify(name)} not found`, about(ref, name));
 
-/** The error for a path that the server does not serve, such as that of an unknown resource, subresource or health check. */
+/** For a path that the server does not serve, such as that of an unknown resource, subresource or health check. */
 export const pathNotFound = (): ApiError =>
   failure(404, 'NotFound', 'the server could not find the requested resource', {});
 
@@ -119,7 +119,7 @@ export const unsupportedMediaType = (supported: readonly string[]): ApiError =>
     `the body of the request was in an unknown format - accepted media types include: ${supported.join(', ')}`,
   );
 
-/** The error of a list or watch whose resourceVersion or continue token is older than the retained history. */
+/** For a list or watch whose resourceVersion or continue token is older than the retained history. */
 export const expired = (message: string): ApiError => failure(410, 'Expired', message);
 
 export const tooLargeResourceVersion = (requested: number, current: number): ApiError =>
@@ -141,5 +141,5 @@ export const internalError = (message: string): ApiError =>
 
 export const serviceUnavailable = (message: string): ApiError => failure(503, 'ServiceUnavailable', message);
 
-/** The error if an object cannot be stored because the disk is full or all objects together would take too much memory. */
+/** For an object that cannot be stored, because the disk is full or all objects together would take too much memory. */
 export const insufficientStorage = (message: string): ApiError => failure(507, 'InsufficientStorage', message);

@@ -14,13 +14,13 @@ export const LAST_TIME: Millis = Date.parse('9999-12-31T23:59:59Z');
 export const isWritableTime = (millis: Millis): boolean => millis >= FIRST_TIME && millis < LAST_TIME + 1000;
 
 /**
- * Formats the time. A time that RFC 3339 cannot represent is replaced by FIRST_TIME or LAST_TIME. Such times occur because the periods
- * in objects have no upper limit. Date.toISOString() would throw for times after the year 275760.
+ * Replaces a time that RFC 3339 cannot represent by FIRST_TIME or LAST_TIME. Such times occur because the periods in objects have no upper
+ * limit. Date.toISOString() would throw for times after the year 275760.
  */
 const isoTime = (millis: Millis): string =>
   new Date(isWritableTime(millis) ? millis : millis < FIRST_TIME ? FIRST_TIME : LAST_TIME).toISOString();
 
-/** The second that formatTime() formatted last, because many objects are written in one second. */
+/** Caches the last result of formatTime(), because many objects are written in one second. */
 let last = { second: Number.NaN, text: '' };
 
 /** Formats a metav1.Time, rounded down to whole seconds: 2026-01-31T09:30:00Z. */
@@ -30,20 +30,20 @@ export function formatTime(millis: Millis): string {
   return last.text;
 }
 
-/** Formats a metav1.MicroTime, with six fractional digits, rounded down to whole microseconds: 2026-01-31T09:30:00.123456Z. */
+/** Formats a metav1.MicroTime, rounded down to whole microseconds: 2026-01-31T09:30:00.123456Z. */
 export function formatMicroTime(millis: Millis): string {
   const micros = isWritableTime(millis) ? Math.floor((millis - Math.floor(millis)) * 1000) : 0;
   return `${isoTime(millis).slice(0, 23)}${String(micros).padStart(3, '0')}Z`;
 }
 
-/** Parses an RFC 3339 string; undefined if the text is absent or not a time. Also accepts the other formats of Date.parse(). */
+/** Returns undefined if the text is absent or not a time. Also accepts other formats than RFC 3339, as Date.parse() does. */
 export function parseTime(text: string | undefined): Millis | undefined {
   if (text === undefined) return undefined;
   const millis = Date.parse(text);
   return Number.isNaN(millis) ? undefined : millis;
 }
 
-/** Formats a number of milliseconds, rounded to nanoseconds, like a Go duration: 1ns, 95ms, -1.5s, 1m0s, 2h0m0s. */
+/** Formats a duration as Go does, rounded to nanoseconds: 1ns, 95ms, -1.5s, 1m0s, 2h0m0s. */
 export function formatDuration(millis: Millis): string {
   if (millis < 0) return `-${formatDuration(-millis)}`;
   const nanos = Math.round(millis * 1_000_000);
@@ -62,7 +62,6 @@ const UNIT_MILLIS: Readonly<Record<string, Millis>> = {
   s: 1000,
   ms: 1,
   us: 1e-3,
-  // The micro sign and the Greek letter mu.
   '\u00b5s': 1e-3,
   '\u03bcs': 1e-3,
   ns: 1e-6,

@@ -2,7 +2,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Node } from '../api/generated/types.ts';
 
-/** Returns the parts of a node that the filters read and that can change. A heartbeat of the node changes none of them. */
+/** The parts of a node that the filters read. A heartbeat changes none of them. */
 const relevant = ({ metadata, spec, status }: Node): unknown => [
   metadata.labels,
   spec?.unschedulable ?? false,

@@ -1,8 +1,8 @@
 /**
- * Tracks the Pods of each node as the scheduler must count them: those that the informer shows on the node, those that the scheduler is
- * binding (assumed), and those with a nominated node.
+ * Tracks the Pods of each node as the scheduler must count them: bound Pods, assumed Pods, whose binding is in progress, and nominated
+ * Pods.
  *
- * Invariant: a Pod counts on at most one node. It is assumed until the informer shows its binding or deletion, or the binding fails.
+ * Invariant: a Pod counts on at most one node. It is assumed until the informer reports its binding or deletion, or the binding fails.
  */
 import { hasEnded } from '../api/core/v1/pod/status/final-phase.ts';
 import type { Pod } from '../api/generated/types.ts';
@@ -14,18 +14,17 @@ const uidOf = ({ metadata }: Pod): string => metadata.uid as string;
 export class PlacedPods {
   readonly #waiting: (pod: Pod) => Pod | undefined;
   readonly #nodes = new Map<string, NodePods>();
-  /** The node on which a Pod counts, by the UID of the Pod. */
   readonly #places = new Map<string, string>();
   readonly #assumed = new Set<string>();
   readonly #nominated = new Map<string, { pod: Pod; node: string }>();
   readonly #none = new NodePods();
 
-  /** `waiting`: returns the current state of a Pod; undefined if the Pod no longer needs a node. */
+  /** `waiting`: returns the current version of a Pod; undefined if the Pod no longer needs a node. */
   constructor(waiting: (pod: Pod) => Pod | undefined) {
     this.#waiting = waiting;
   }
 
-  /** Adopts the state of a Pod that the informer shows. */
+  /** Records a Pod that the informer reports. */
   observe(pod: Pod): void {
     const node = pod.spec?.nodeName;
     if (node) this.#assumed.delete(uidOf(pod));
@@ -33,7 +32,7 @@ export class PlacedPods {
     else if (!this.isAssumed(pod)) this.#unplace(pod);
   }
 
-  /** Forgets a Pod that the informer shows as deleted. */
+  /** Removes a Pod whose deletion the informer reports. */
   remove(pod: Pod): void {
     this.#assumed.delete(uidOf(pod));
     this.#nominated.delete(uidOf(pod));
@@ -50,12 +49,12 @@ export class PlacedPods {
     return this.#assumed.has(uidOf(pod));
   }
 
-  /** Stops assuming the Pod. If the informer has shown its binding meanwhile, the Pod stays on its node. */
+  /** If the informer has reported a binding meanwhile, the Pod stays on its node. */
   bindingFailed(pod: Pod): void {
     if (this.#assumed.delete(uidOf(pod))) this.#unplace(pod);
   }
 
-  /** Sets the node on which the Pod will fit once other Pods, such as preempted ones, have terminated; undefined: there is none. */
+  /** Sets the node on which the Pod will fit after other Pods, such as preempted ones, have terminated; undefined if there is none. */
   nominate(pod: Pod, node: string | undefined): void {
     if (node === undefined) this.#nominated.delete(uidOf(pod));
     else this.#nominated.set(uidOf(pod), { pod, node });
@@ -66,8 +65,8 @@ export class PlacedPods {
   }
 
   /**
-   * Returns a function that returns, by the name of a node, the Pods whose resources are not available to `pod`: the bound and assumed
-   * Pods, and the other waiting Pods that have at least the priority of `pod` and are nominated for the node.
+   * The returned function returns the Pods of a node whose resources are not available to `pod`: bound and assumed Pods, and nominated Pods
+   * with at least the same priority.
    */
   before(pod: Pod): (node: string) => PodsOnNode {
     const nominated = this.#nominatedBefore(pod);
@@ -78,7 +77,7 @@ export class PlacedPods {
     };
   }
 
-  /** Returns the other waiting Pods that have at least the priority of the Pod, by the node for which they are nominated. */
+  /** By node: the other waiting Pods that are nominated for it and have at least the priority of `pod`. */
   #nominatedBefore(pod: Pod): Map<string, Pod[]> {
     const byNode = new Map<string, Pod[]>();
     for (const { pod: other, node } of this.#nominated.values()) {

@@ -4,10 +4,10 @@
  * Boundary: src/scheduling decides; this folder watches, binds, and reports why a Pod cannot be scheduled.
  *
  * Invariants:
- *  1. From the request of its binding until the informer shows the binding, a Pod counts as bound to the node (assumed), so that the next
+ *  1. From the request of its binding until the informer reports the binding, a Pod counts as bound to the node (assumed), so that the next
  *     decision does not allocate the same resources again.
  *  2. An unschedulable Pod is not retried periodically, but after a change of a node, another Pod or storage that might let it fit.
- *  3. A Pod is bound only once all its claims are bound. For claims that wait for a consumer, the chosen node is written to the claims
+ *  3. A Pod is bound only after all its claims are bound. For claims that wait for a consumer, the chosen node is written to the claims
  *     first.
  *  4. Resources freed by preemption are reserved for the preempting Pod, but Pods of higher priority may use them: the nominated node of
  *     the preempting Pod is set before the victims are deleted.
@@ -40,7 +40,7 @@ export interface SchedulerOptions {
   informers: SharedInformers;
   timers: Timers;
   log: Log;
-  /** The scheduler ignores Pods with another spec.schedulerName. The usual name is `default-scheduler`. */
+  /** Pods with another spec.schedulerName are ignored. The usual name is `default-scheduler`. */
   schedulerName: string;
   signal: AbortSignal;
 }
@@ -54,13 +54,12 @@ interface Scheduler {
   unschedulable: Unschedulable;
   events: EventRecorder;
   writes: SchedulerWrites;
-  /** Whether the Pod needs a node from this scheduler. */
   isOurs(pod: Pod): boolean;
 }
 
 const keyOf = ({ metadata }: Pod): string => `${metadata.namespace}/${metadata.name}`;
 
-/** Starts the scheduler, which runs until the signal aborts. Resolves once every existing Pod that needs a node has been queued. */
+/** Runs until the signal aborts. Resolves once every existing Pod that needs a node has been queued. */
 export async function startScheduler(options: SchedulerOptions): Promise<void> {
   const { client, informers, timers, log, schedulerName, signal } = options;
   const working = { log, timers, signal };
@@ -96,7 +95,7 @@ export async function startScheduler(options: SchedulerOptions): Promise<void> {
       },
       updated(pod, old) {
         placed.observe(pod);
-        // Only the spec affects where the Pod fits. Changes of only the status are frequent.
+        // Only the spec affects where the Pod fits. Changes of the status alone are frequent.
         if (!old.spec?.nodeName && !isDeepStrictEqual(pod.spec, old.spec)) consider(pod);
         if (hasEnded(pod) && !hasEnded(old)) unschedulable.retryAll();
         else if (changesSpread(pod, old)) unschedulable.retrySpread();
@@ -152,10 +151,10 @@ async function scheduleOne(scheduler: Scheduler, key: string): Promise<void> {
   await bind(scheduler, pod, placement.node);
 }
 
-/** Reports that `pod` cannot be scheduled, and preempts Pods of lower priority if that lets `pod` fit. */
+/** Preempts Pods of lower priority if that lets `pod` fit. */
 async function reportFailure(scheduler: Scheduler, pod: Pod, message: string): Promise<void> {
   const { nodes, budgets, storage, placed, events, writes } = scheduler;
-  // While a claim is being bound, the informer may not have the claim's volume yet. That is not a failure: the next change of the claim
+  // While a claim is being bound, the informer may not have received its volume yet. That is not a failure: the next change of the claim
   // retries the Pod.
   if (unboundClaims(pod, storage).some((claim) => isBound(claim) && claim.status?.phase !== 'Lost')) return;
   events.event(pod, 'Warning', 'FailedScheduling', message);
@@ -181,7 +180,7 @@ const needsNode = (pod: Pod): boolean =>
   pod.metadata.deletionTimestamp === undefined &&
   !hasEnded(pod);
 
-/** Whether the change of a Pod may change how many Pods a constraint on the spread counts in a domain. */
+/** Whether the change may affect the counts of a topology spread constraint. */
 const changesSpread = (pod: Pod, old: Pod): boolean =>
   Boolean(pod.spec?.nodeName) &&
   (!old.spec?.nodeName ||

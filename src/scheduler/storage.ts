@@ -1,4 +1,3 @@
-/** Follows claims, volumes and storage classes, and provides the storage objects for scheduling decisions. */
 import type { PersistentVolume, PersistentVolumeClaim, StorageClass } from '../api/generated/types.ts';
 import { PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, STORAGE_CLASSES } from '../api/resources.ts';
 import type { SharedInformers } from '../client/shared-informers.ts';
@@ -8,14 +7,10 @@ import type { Unschedulable } from './unschedulable.ts';
 
 export interface FollowedStorage {
   facts: VolumeFacts;
-  /** Resolves once all three informers have synced. */
   synced: Promise<unknown>;
 }
 
-/**
- * Follows the storage objects until the signal aborts. A new or changed storage object causes a retry of the unschedulable Pods that may
- * fit because of it.
- */
+/** Runs until the signal aborts. A new or changed storage object causes a retry of the unschedulable Pods that may fit because of it. */
 export function followStorage(
   informers: SharedInformers,
   signal: AbortSignal,

@@ -1,4 +1,4 @@
-/** Tests that Pods that spread over nodes wait until the numbers of Pods on the nodes let them fit. */
+/** Tests that Pods with topology spread constraints wait until the numbers of Pods on the nodes let them fit. */
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { Node, Pod } from '../api/generated/types.ts';
 import { NODES, PODS } from '../api/resources.ts';
@@ -52,7 +52,7 @@ async function settled(): Promise<void> {
   for (let turn = 0; turn < 200; turn++) await new Promise(setImmediate);
 }
 
-/** Returns the Pods, each with its node, as in `x:a y:`. */
+/** Lists the Pods with their nodes, such as `x:a y:`. */
 const shown = (): string =>
   (backend.objects(PODS) as Pod[])
     .map(({ metadata, spec }) => `${metadata.name}:${spec?.nodeName ?? ''}`)

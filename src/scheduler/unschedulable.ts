@@ -3,39 +3,34 @@ import type { Pod } from '../api/generated/types.ts';
 import { importantFirst } from '../scheduling/preemption.ts';
 import { claimNamesOf } from '../scheduling/volume-claims.ts';
 
-/** The set of unschedulable Pods. The key of a Pod is `namespace/name`. */
+/** Keys are NAMESPACE/NAME of Pods. */
 export interface Unschedulable {
-  /** Adds a Pod, or changes its properties. `spreads`: whether the Pod must spread over domains. */
+  /** Adds or updates a Pod. `spreads`: whether the Pod must spread over domains. */
   add(key: string, options?: { spreads?: boolean }): void;
   delete(key: string): void;
   retryAll(): void;
-  /** Retries the Pods that spread over domains. Called when the numbers of Pods in the domains, or the domains, have changed. */
+  /** Must be called when domains or their numbers of Pods have changed. */
   retrySpread(): void;
-  /** Retries the Pods that use any claim. Called when a volume or a storage class was added or changed. */
+  /** Must be called when a volume or a storage class was added or changed. */
   retryWithClaims(): void;
-  /** Retries the Pods that use the claim. */
   retryWithClaim(namespace: string, name: string): void;
 }
 
 export interface UnschedulableOptions {
-  /** Returns the Pod with the key; undefined if the Pod no longer exists. */
+  /** Returns undefined if the Pod no longer exists. */
   pod(key: string): Pod | undefined;
   retry(key: string): void;
 }
 
-/**
- * Creates an empty set of unschedulable Pods. All changes in one turn of the event loop cause a single pass over the Pods. Pods of
- * higher priority are retried first.
- */
+/** All changes in one turn of the event loop cause a single pass over the Pods. Pods of higher priority are retried first. */
 export function createUnschedulable({ pod: find, retry }: UnschedulableOptions): Unschedulable {
   const keys = new Set<string>();
-  /** The keys of the Pods that spread over domains. */
   const spreading = new Set<string>();
   let isPassScheduled = false;
   /** The Pods that the next pass retries. `withClaims`: those that use any claim. `named`: those that use a claim in `claims`. */
   let affected: 'all' | 'withClaims' | 'named' = 'named';
   let isSpreadAffected = false;
-  /** The keys (`namespace/name`) of the claims that have changed since the last pass. */
+  /** NAMESPACE/NAME of the claims that have changed since the last pass. */
   const claims = new Set<string>();
 
   const isAffected = (key: string, pod: Pod): boolean => {

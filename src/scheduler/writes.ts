@@ -1,4 +1,4 @@
-/** Performs the writes of the scheduler: bindings, selected nodes of claims, preemptions, and the condition PodScheduled. */
+/** The writes of the scheduler: bindings, selected nodes of claims, preemptions, and the condition PodScheduled. */
 import type { Binding, PersistentVolumeClaim, Pod, PodCondition } from '../api/generated/types.ts';
 import { PERSISTENT_VOLUME_CLAIMS, PODS } from '../api/resources.ts';
 import type { Client, ResourceClient } from '../client/client.ts';
@@ -13,23 +13,23 @@ const STRATEGIC_MERGE = 'application/strategic-merge-patch+json';
 
 export interface SchedulerWrites {
   /**
-   * Binds the Pod to the node, records an Event and resolves to true. Resolves to false if the Pod no longer exists or can no longer be
-   * bound, for example because another client has bound it; the informer will report this change. Rejects with any other error.
+   * Resolves with false if the Pod no longer exists or can no longer be bound, for example because another client has bound it: the
+   * informer will report this change. Rejects with any other error.
    */
   bind(pod: Pod, node: string): Promise<boolean>;
   /**
    * Annotates the claim with the node, so that the claim is bound to a volume for this node. Does nothing if the claim is bound or already
-   * has this annotation. The Pod is retried after each change of the claim.
+   * has this annotation.
    */
   selectNode(claim: PersistentVolumeClaim, node: string): Promise<void>;
   /**
-   * Sets the condition DisruptionTarget of the victim, deletes the victim with its own grace period, and records an Event. Records no
-   * Event if the victim no longer exists or has been replaced. Unschedulable Pods are retried once the victim has ended.
+   * Sets the condition DisruptionTarget, deletes the victim with its own grace period, and records an Event. Records no Event if the victim
+   * no longer exists or has been replaced.
    */
   preempt(victim: Pod, by: Pod, node: string): Promise<void>;
   /**
-   * Sets the condition PodScheduled to False, and status.nominatedNodeName. Does nothing if the status already shows this or the Pod no
-   * longer exists. `nominatedNode`: the node on which the Pod will fit once other Pods have terminated; undefined if there is none.
+   * Sets the condition PodScheduled to False, and status.nominatedNodeName. Does nothing if the status already contains both, or if the Pod
+   * no longer exists. `nominatedNode`: the node on which the Pod will fit after other Pods have terminated; undefined if there is none.
    */
   reportUnschedulable(pod: Pod, message: string, nominatedNode: string | undefined): Promise<void>;
 }

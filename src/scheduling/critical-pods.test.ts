@@ -54,7 +54,7 @@ test.each<[string, Partial<Pod['metadata']>, Partial<PodSpec>, boolean, boolean]
   ['a Pod with a priority below the system classes is not critical', {}, { priority: 1_999_999_999 }, false, false],
   ['a Pod with the priority of a system class is critical', {}, { priority: 2_000_001_000 }, false, true],
   ['a static Pod is critical', {}, {}, true, true],
-  // The annotation of static Pods must not count, because any client can write the annotation.
+  // The annotation of static Pods must not count, because any client can write it.
   [
     'a Pod with the annotation of static Pods is not critical',
     { annotations: { 'kubernetes.io/config.source': 'file' } },

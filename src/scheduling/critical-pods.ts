@@ -1,5 +1,5 @@
 /**
- * Makes room for a critical Pod on a full node: chooses the Pods to evict. The functions are pure.
+ * Chooses the Pods to evict so that a critical Pod fits on a full node. The functions are pure.
  * Source: pkg/kubelet/preemption of v1.33 (choice and order of the victims).
  */
 import { effectiveRequests } from '../api/core/v1/pod/resources.ts';
@@ -9,23 +9,19 @@ import type { Pod } from '../api/generated/types.ts';
 /** The lowest priority of a critical Pod: that of the PriorityClass system-cluster-critical. */
 export const CRITICAL_PRIORITY = 2_000_000_000;
 
-/**
- * Whether the Pod is a static Pod or has a priority of at least CRITICAL_PRIORITY. Unlike in upstream, annotations do not make a Pod
- * critical, because any client can write them.
- */
+/** Unlike in upstream, annotations do not make a Pod critical, because any client can write them. */
 export const isCritical = ({ spec }: Pod, isStatic: boolean): boolean =>
   isStatic || (spec?.priority ?? 0) >= CRITICAL_PRIORITY;
 
-/** The missing amount of each resource that is insufficient, in billionths of the resource's unit. */
+/** The missing amount of each insufficient resource, in billionths of the resource's unit. */
 export type Shortage = ReadonlyMap<string, bigint>;
 
 const ONE = 1_000_000_000n;
 
-/** Returns the amount of the resource that is freed when the Pod terminates, in billionths of the unit. */
+/** In billionths of the unit. */
 const amountOf = (pod: Pod, resource: string): bigint =>
   resource === 'pods' ? ONE : (effectiveRequests(pod).get(resource)?.nano ?? 0n);
 
-/** Returns the shortage that remains once these Pods have terminated. */
 export function shortageAfter(shortage: Shortage, terminated: readonly Pod[]): Shortage {
   const left = new Map<string, bigint>();
   for (const [resource, missing] of shortage) {
@@ -35,10 +31,7 @@ export function shortageAfter(shortage: Shortage, terminated: readonly Pod[]): S
   return left;
 }
 
-/**
- * Returns the sum, over the missing resources, of the square of the fraction of the shortage that would remain if the Pod were evicted. A
- * smaller sum is better.
- */
+/** Rates a victim, lower is better: for each missing resource, the fraction of the shortage that would remain is squared and added. */
 const distance = (pod: Pod, shortage: Shortage): number => {
   let sum = 0;
   for (const [resource, missing] of shortage) {
@@ -57,8 +50,8 @@ const isSmaller = (a: Pod, b: Pod): boolean => {
 };
 
 /**
- * Chooses a small subset of the Pods that covers the shortage; all Pods if even they do not cover it. Repeatedly adds the Pod that
- * reduces the shortage most, and among equal Pods the one with the smallest memory request, then the smallest CPU request.
+ * Chooses few Pods that cover the shortage; all Pods if they do not cover it. Greedy: repeatedly adds the Pod that reduces the shortage
+ * most. Among equal Pods, the smallest memory request decides, then the smallest CPU request.
  */
 function smallSubset(pods: readonly Pod[], shortage: Shortage): Pod[] {
   const chosen = new Set<Pod>();
@@ -76,8 +69,8 @@ function smallSubset(pods: readonly Pod[], shortage: Shortage): Pod[] {
 }
 
 /**
- * Chooses the candidates to evict to cover the shortage: few Guaranteed Pods, and only if all other Pods do not suffice, then few Burstable
- * Pods, then few BestEffort Pods (see smallSubset()). Returns undefined if evicting all candidates would not be enough.
+ * Chooses few victims that cover the shortage: Guaranteed Pods only if all others do not suffice, and Burstable Pods only if BestEffort
+ * Pods do not suffice. Returns undefined if all candidates together do not suffice.
  */
 export function victimsFor(shortage: Shortage, candidates: readonly Pod[]): Pod[] | undefined {
   if (shortageAfter(shortage, candidates).size > 0) return undefined;

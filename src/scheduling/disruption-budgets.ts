@@ -5,7 +5,7 @@
 import type { Pod, PodDisruptionBudget } from '../api/generated/types.ts';
 import { selectsPod, statusOf } from '../api/policy/v1/pod-disruption-budget/budget-status.ts';
 
-/** Returns the Pods whose deletion would violate a budget if the Pods before them were deleted as well. */
+/** Returns the Pods whose deletion would violate a budget, if the Pods before them in the list are deleted as well. */
 export function violating(pods: readonly Pod[], budgets: readonly PodDisruptionBudget[]): ReadonlySet<Pod> {
   const allowed = new Map(budgets.map((budget) => [budget, statusOf(budget).disruptionsAllowed]));
   const found = new Set<Pod>();

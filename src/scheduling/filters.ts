@@ -1,5 +1,5 @@
 /**
- * Checks whether a Pod can run on a node. If it cannot, the result contains the reasons of the first filter that rejects the node.
+ * Checks whether a Pod can run on a node. The reasons are those of the first filter that rejects the node.
  * Source: the filter plugins of v1.33's default scheduler profile, in their order (behavior and wording).
  */
 import type { Node, Pod } from '../api/generated/types.ts';
@@ -14,7 +14,7 @@ export type Feasibility = { fits: true } | { fits: false; reasons: string[] };
 
 type Filter = (pod: Pod, node: Node, onNode: PodsOnNode) => string[];
 
-/** Returns whether the Pod fits on the node, and the reasons if it does not. `onNode`: all other Pods bound to the node. */
+/** `onNode`: the other Pods bound to the node. */
 export function feasible(pod: Pod, node: Node, onNode: PodsOnNode): Feasibility {
   for (const filter of filters) {
     const reasons = filter(pod, node, onNode);
@@ -37,8 +37,8 @@ const nodeName: Filter = (pod, node) =>
     : ["node(s) didn't match the requested node name"];
 
 /**
- * Checks the taints of the node, including those that the node's state requires but that a controller has not set yet, so that no Pod is
- * bound to a node that has just begun to shut down, for example.
+ * Also checks taints that the node's state requires but that no controller has set yet. For example, no Pod is bound to a node that has
+ * just begun to shut down.
  */
 const taints: Filter = (pod, node) => {
   const ofState = stateKeys(node).map((key) => ({ key, effect: 'NoSchedule' }));
@@ -52,10 +52,9 @@ const nodeSelection: Filter = (pod, node) =>
 const hostPorts: Filter = (pod, _node, onNode) =>
   hostPortsTakenOn(pod, onNode) ? ["node(s) didn't have free ports for the requested pod ports"] : [];
 
-/** The maximum number of reasons about resources to report. A Pod may request a hundred thousand resources that the node does not have. */
+/** Limits the reported reasons. A Pod may request a hundred thousand resources that the node does not have. */
 const MAX_REASONS = 100;
 
-/** Checks that the Pod's requests fit on the node in addition to those of `onNode`, and that the node may run one more Pod. */
 const resources: Filter = (pod, node, onNode) => {
   const reasons: string[] = [];
   const maxPods = allocatableOf(node, 'pods');

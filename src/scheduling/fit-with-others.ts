@@ -1,9 +1,9 @@
 /**
- * Checks whether a Pod still fits on a node while other Pods are added one by one. Each added Pod is examined only
- * once, so that the cost does not grow with the square of the number of Pods.
+ * Checks whether a Pod still fits on a node while other Pods are added one by one. Each added Pod is examined once, so that the cost does
+ * not grow with the square of the number of Pods.
  *
- * Invariant: another Pod is added if and only if reasonsAgainst() would return no reason for the Pod beside the staying
- * Pods, the Pods added before, and this other Pod.
+ * Invariant: another Pod is added if and only if reasonsAgainst() would return no reason for the Pod beside the staying Pods, the Pods
+ * added before, and this other Pod.
  */
 import { effectiveRequests } from '../api/core/v1/pod/resources.ts';
 import type { Node, Pod } from '../api/generated/types.ts';
@@ -14,13 +14,12 @@ import { allocatableOf, wantedBy } from './node-resources.ts';
 import { reasonsAgainst } from './schedule.ts';
 import { claimNamesOf, exclusiveClaims, type VolumeFacts } from './volume-claims.ts';
 
-/** If the Pod given to fitBeside() also fits on the node with `other`, adds `other` and returns true. Otherwise returns false. */
+/** Adds `other` and returns true if the Pod of fitBeside() still fits. Otherwise returns false. */
 export type AddBeside = (other: Pod) => boolean;
 
 /**
- * Returns a function that adds another Pod to the node if `pod` still fits beside it; call it once for each Pod. Returns undefined if
- * `pod` does not fit beside the Pods in `staying` alone. The caller must not pass terminated Pods, neither in `staying` nor to the
- * returned function.
+ * Call the returned function once for each other Pod. Returns undefined if `pod` does not fit even beside `staying` alone. The caller must
+ * not pass terminated Pods, neither in `staying` nor to the returned function.
  */
 export function fitBeside(
   pod: Pod,

@@ -1,6 +1,6 @@
 /**
- * Compares the host ports of Pods. Two Pods clash if they use the same host port with the same protocol, and if their addresses are equal
- * or one of them is 0.0.0.0, which means every address.
+ * Compares the host ports of Pods. Two Pods clash if they use the same host port and protocol, and their addresses are equal or one of them
+ * is 0.0.0.0, which means every address.
  * Source: the scheduler plugin NodePorts of v1.33 (behavior).
  */
 import { hostPortsOf } from '../api/core/v1/pod/host-ports.ts';
@@ -10,15 +10,14 @@ import type { PodsOnNode } from './node-pods.ts';
 
 const EVERY_ADDRESS = '0.0.0.0';
 const addressOf = ({ hostIP }: ContainerPort): string => hostIP || EVERY_ADDRESS;
-/** Returns a key for the protocol, the host port and the address. A key without an address means the port at any address. */
+/** A key without an address means the port at any address. */
 const portAt = ({ protocol, hostPort }: ContainerPort, address?: string): string =>
   [protocol || 'TCP', hostPort, ...(address === undefined ? [] : [address])].join('/');
 
-/** Returns the keys of the Pod's host ports: for each port, a key with its address and a key without an address. */
+/** Each port has two keys: with and without its address. */
 export const portKeysOf = (pod: Pod): Set<string> =>
   new Set(hostPortsOf(pod).flatMap((port) => [portAt(port, addressOf(port)), portAt(port)]));
 
-/** Whether a Pod of the node uses a host port that `pod` requests. */
 export const hostPortsTakenOn = (pod: Pod, onNode: Pick<PodsOnNode, 'usesPort'>): boolean =>
   hostPortsOf(pod).some((port) =>
     addressOf(port) === EVERY_ADDRESS
@@ -26,11 +25,11 @@ export const hostPortsTakenOn = (pod: Pod, onNode: Pick<PodsOnNode, 'usesPort'>)
       : onNode.usesPort(portAt(port, addressOf(port))) || onNode.usesPort(portAt(port, EVERY_ADDRESS)),
   );
 
-/** Whether a host port of the Pod is used by another Pod that has not terminated. */
+/** Terminated Pods use no ports. */
 export const hostPortsTaken = (pod: Pod, others: readonly Pod[]): boolean =>
   others.filter((other) => !hasEnded(other)).some(hostPortClash(pod));
 
-/** Returns a function that returns whether another Pod uses a host port that `pod` requests. The ports of `pod` are indexed only once. */
+/** The returned function checks one other Pod. The ports of `pod` are indexed once. */
 export function hostPortClash(pod: Pod): (other: Pod) => boolean {
   const wanted = portKeysOf(pod);
   if (wanted.size === 0) return () => false;

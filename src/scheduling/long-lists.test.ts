@@ -20,7 +20,7 @@ import { schedule } from './schedule.ts';
 import { NO_PROVISIONER, type VolumeFacts, volumeReasons } from './volume-claims.ts';
 import { volumeIndex } from './volume-search.ts';
 
-/** With lists of this length, an algorithm that compares all pairs takes several times STALL_MILLIS. */
+/** So long that an algorithm that compares all pairs takes several times STALL_MILLIS. */
 const COUNT = 20_000;
 const STALL_MILLIS = 1000;
 
@@ -58,7 +58,7 @@ test('host ports with one number and many addresses are compared in linear time'
   expect(hostPortsTaken(one, [other, one])).toBe(true);
 });
 
-/** Returns a Pod with `count` requests. `onRead` is called whenever the requests are enumerated. */
+/** `onRead` is called whenever the requests are enumerated. */
 const requesting = (name: string, count: number, onRead: () => void): Pod => {
   const requests = Object.fromEntries(Array.from({ length: count }, (_, index) => [`x.y/r${index}`, '1']));
   const ownKeys = (target: object) => {

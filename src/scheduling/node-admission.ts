@@ -1,6 +1,6 @@
 /**
- * Decides, by the kubelet's rules, whether a node admits a Pod that is bound to it. If the node rejects the Pod, the Pod fails with the
- * returned reason and message. A critical Pod may preempt other Pods of the node.
+ * Decides, by the kubelet's rules, whether a node admits a Pod that is bound to it. A rejected Pod fails with the returned reason and
+ * message. A critical Pod may preempt other Pods of the node.
  * Source: the predicates in pkg/kubelet/lifecycle, pkg/kubelet/sysctl and pkg/security/apparmor of v1.33 (behavior and wording).
  */
 import { containersOf } from '../api/core/v1/pod/containers.ts';
@@ -26,26 +26,22 @@ export interface Refusal {
   message: string;
 }
 
-/** The state of the node on which admission depends. */
 export interface NodeSide {
   node: Node;
-  /** The other Pods of this node; terminated Pods are ignored. */
+  /** The other Pods of this node. Terminated Pods are ignored. */
   others: readonly Pod[];
-  /** Whether the Pod is a static Pod. Called for the Pod to admit and for Pods in `others`. */
+  /** Called for the Pod to admit and for Pods in `others`. */
   isStatic(pod: Pod): boolean;
-  /**
-   * Whether a Pod in `others` is already terminating and will free its resources without an eviction. If the function is absent, no Pod
-   * is terminating.
-   */
+  /** Whether a Pod in `others` is terminating and will free its resources without an eviction. Default: no Pod is. */
   isEnding?(pod: Pod): boolean;
   appArmorEnabled: boolean;
   /** Whether the runtime supports supplementalGroupsPolicy Strict. */
   strictGroups: boolean;
-  /** The result of parseAllowedSysctls(); if absent, only safe sysctls are allowed. */
+  /** The result of parseAllowedSysctls(). Default: only safe sysctls are allowed. */
   allowedUnsafeSysctls?: readonly string[];
 }
 
-/** The result for a critical Pod that can be admitted only once other Pods have terminated. */
+/** The critical Pod can be admitted after other Pods have terminated. */
 export interface Preemption {
   /** The Pods to evict; empty if the Pods that are already terminating free enough resources. */
   victims: readonly Pod[];
@@ -53,10 +49,7 @@ export interface Preemption {
 
 const OS_LABEL = 'kubernetes.io/os';
 
-/**
- * Returns undefined if the node admits the Pod, a Preemption if other Pods must terminate first, and a Refusal if the node rejects
- * the Pod.
- */
+/** Returns undefined if the node admits the Pod, and a Preemption if other Pods must terminate first. */
 export function refusal(pod: Pod, side: NodeSide): Refusal | Preemption | undefined {
   const critical = isCritical(pod, side.isStatic(pod));
   for (const check of [sysctls, operatingSystem, groupsPolicy, ...(critical ? [] : [resources]), placement, appArmor]) {
@@ -107,9 +100,6 @@ interface Shortfall {
 
 const inPods = (count: number): Quantity => ({ nano: BigInt(count) * 1_000_000_000n, format: 'DecimalSI' });
 
-/**
- * Yields the requests of the Pod that exceed the node's free resources. For a Pod that is not critical, only the first of them is reported.
- */
 function* shortfalls(pod: Pod, { node, others: all }: NodeSide): Generator<Shortfall> {
   const others = all.filter((other) => !hasEnded(other));
   const isKnown = (name: string): boolean =>
@@ -125,7 +115,7 @@ function* shortfalls(pod: Pod, { node, others: all }: NodeSide): Generator<Short
   }
 }
 
-/** Formats the quantity in the unit of the kubelet's messages: millicores for cpu, whole units for other resources. */
+/** In the unit of the kubelet's messages: millicores for cpu, whole units for other resources. */
 const inKubeletUnit = (name: string, quantity: Quantity): string =>
   String((name === 'cpu' ? quantityMilli : quantityValue)(quantity));
 
@@ -141,7 +131,7 @@ const resources: Check = (pod, side) => {
 };
 
 /**
- * A critical Pod that lacks this many resources or more preempts no Pods. This limits the time for choosing victims, and the length of the
+ * A critical Pod that lacks this many resources or more preempts no Pods. This limits the time to choose victims and the length of the
  * message.
  */
 const MAX_MISSING = 100;
@@ -171,8 +161,8 @@ function makeRoom(pod: Pod, side: NodeSide): Refusal | Preemption | undefined {
 }
 
 /**
- * Whether the resource is an extended resource, which Kubernetes does not define. Like the kubelet, admission ignores requests for
- * extended resources that the node does not have.
+ * Extended resources are not defined by Kubernetes. Like the kubelet, admission ignores requests for extended resources that the node does
+ * not have.
  */
 const isExtended = (name: string): boolean => name.includes('/') && !name.includes('kubernetes.io/');
 
@@ -189,7 +179,7 @@ const placement: Check = (pod, { node, others, isStatic }) => {
     return failed('NodeName', "node(s) didn't match the requested node name");
   if (hostPortsTaken(pod, others))
     return failed('NodePorts', "node(s) didn't have free ports for the requested pod ports");
-  // Only NoExecute taints are checked. A NoSchedule taint only affects the scheduler, not a Pod created with its nodeName.
+  // NoSchedule taints affect only the scheduler, not a Pod that is created with its nodeName.
   return !isStatic(pod) && untoleratedTaint(pod, node.spec?.taints ?? [], ['NoExecute']) !== undefined
     ? failed('TaintToleration', "node(s) had taints that the pod didn't tolerate")
     : undefined;

@@ -38,7 +38,6 @@ const pods: fc.Arbitrary<Pod> = fc
   }));
 const changes = fc.array(fc.oneof({ arbitrary: pods, weight: 3 }, fc.constantFrom(...NAMES)), { maxLength: 12 });
 
-/** Returns all sums and sets of the Pods on the node that decisions read. */
 const readOf = (onNode: NodePods) => ({
   count: onNode.count,
   uids: [...onNode.pods].map(({ metadata }) => metadata.uid).sort(),

@@ -1,6 +1,6 @@
 /**
- * Keeps the Pods of one node, and the sums of their requests, host ports and claims. Adding or removing a Pod changes the sums, so that a
- * decision about another Pod does not examine the Pods again.
+ * Keeps the Pods of one node, and the sums of their requests, host ports and claims. Adding or removing a Pod updates the sums, so that a
+ * decision about another Pod does not examine all Pods.
  *
  * Invariants: no Pod counts twice, and a terminated Pod counts for nothing. The sums equal those of a new set with the same Pods.
  */
@@ -12,20 +12,18 @@ import { portKeysOf } from './host-ports.ts';
 import { SCORED, type ScoredResource, scoredRequest } from './scores.ts';
 import { claimNamesOf } from './volume-claims.ts';
 
-/** The facts about the Pods of a node that decisions about other Pods read. */
 export interface PodsOnNode {
   readonly pods: Iterable<Pod>;
   readonly count: number;
-  /** Returns the sum of the effective requests of the resource. */
+  /** Returns the sum of the effective requests. */
   requested(name: string): Quantity;
   /** Returns the sum of the requests that the score counts, in billionths of the unit. */
   scored(name: ScoredResource): bigint;
-  /** Whether a Pod uses a host port with the key (see host-ports.ts). */
+  /** `key`: see host-ports.ts. */
   usesPort(key: string): boolean;
   usesClaim(namespace: string, name: string): boolean;
 }
 
-/** Counts how often each key was added. */
 class Counts {
   readonly #counts = new Map<string, number>();
 
@@ -43,7 +41,7 @@ class Counts {
 const claimKey = (namespace: string | undefined, name: string): string => `${namespace ?? ''}/${name}`;
 
 export class NodePods implements PodsOnNode {
-  /** The Pods by UID, or by the object itself if the Pod has no UID. */
+  /** By UID, or by the object itself if the Pod has no UID. */
   readonly #pods = new Map<string | Pod, Pod>();
   readonly #requested = new Map<string, bigint>();
   readonly #scored: Record<ScoredResource, bigint> = { cpu: 0n, memory: 0n };
@@ -62,7 +60,7 @@ export class NodePods implements PodsOnNode {
     return this.#pods.size;
   }
 
-  /** Adds the Pod, or replaces the older state of the Pod. Removes the Pod if it has terminated. The Pod must be immutable. */
+  /** Adds or replaces the Pod. Removes a terminated Pod. The Pod must be immutable. */
   set(pod: Pod): void {
     const id = pod.metadata.uid ?? pod;
     this.delete(id);
@@ -71,7 +69,7 @@ export class NodePods implements PodsOnNode {
     this.#count(pod, 1);
   }
 
-  /** Removes the Pod with the UID, if there is one. */
+  /** `id`: the UID, or the Pod itself if it has no UID. */
   delete(id: string | Pod): void {
     const pod = this.#pods.get(id);
     if (pod === undefined) return;
@@ -109,7 +107,7 @@ export class NodePods implements PodsOnNode {
   }
 }
 
-/** Groups the Pods by their nodes. Returns a function that returns the Pods of the node with the name. Omits Pods without a node. */
+/** Omits Pods that are not bound. */
 export function podsByNode(pods: Iterable<Pod>): (node: string) => PodsOnNode {
   const byNode = new Map<string, NodePods>();
   for (const pod of pods) {

@@ -7,18 +7,15 @@ import { hasEnded } from '../api/core/v1/pod/status/final-phase.ts';
 import type { Node, Pod } from '../api/generated/types.ts';
 import { addQuantities, type Quantity, zeroQuantity } from '../machinery/quantity.ts';
 
-/**
- * Returns the node's allocatable amount of the resource, or its capacity if the node reports no allocatable amounts; undefined if the node
- * does not have the resource.
- */
+/** Uses the capacity if the node reports no allocatable amounts. Returns undefined if the node does not have the resource. */
 export const allocatableOf = ({ status }: Node, name: string): Quantity | undefined =>
   resourceQuantity(status?.allocatable ?? status?.capacity, name);
 
-/** Returns the Pod's effective requests that are larger than zero. Requests of zero always fit. */
+/** Omits requests of zero, because they always fit. */
 export const wantedBy = (pod: Pod): [name: string, amount: Quantity][] =>
   [...effectiveRequests(pod)].filter(([, { nano }]) => nano > 0n);
 
-/** Returns the sum of the Pods' effective requests of the resource `name`. Terminated Pods are ignored. */
+/** Terminated Pods are ignored. */
 export const requestedBy = (pods: readonly Pod[], name: string): Quantity =>
   pods
     .filter((pod) => !hasEnded(pod))

@@ -25,13 +25,13 @@ const CONDITION_TAINTS: readonly (readonly [type: string, status: string, key: s
   ['PIDPressure', 'True', 'node.kubernetes.io/pid-pressure'],
 ];
 
-/** The keys of the NoSchedule taints that lifepod owns: taints with these keys are removed if the node's state does not require them. */
+/** The keys of the NoSchedule taints that lifepod adds and removes. */
 export const STATE_KEYS: readonly string[] = [...CONDITION_TAINTS.map(([, , key]) => key), UNSCHEDULABLE];
 
-/** The subset of STATE_KEYS for which the node also gets a NoExecute taint if its state persists. */
+/** The keys for which the node also gets a NoExecute taint if its state persists. */
 export const EVICTING_KEYS: readonly string[] = [NOT_READY, UNREACHABLE];
 
-/** Returns the subset of STATE_KEYS that the node's current state requires. */
+/** Returns the STATE_KEYS that the node's current state requires. */
 export const stateKeys = ({ spec, status }: Node): string[] => [
   ...CONDITION_TAINTS.filter(([type, state]) =>
     status?.conditions?.some((each) => each.type === type && each.status === state),
@@ -41,13 +41,13 @@ export const stateKeys = ({ spec, status }: Node): string[] => [
 
 export interface LimitedStay {
   taint: Taint;
-  /** For how many seconds the Pod tolerates the taint. */
+  /** How long the Pod tolerates the taint. */
   seconds: number;
 }
 
 /**
- * Returns the NoExecute taints that the Pod does not tolerate forever: those that it tolerates for some time or, if it does not tolerate
- * some taint at all, only the first such taint, with 0 seconds. Ignores taints with other effects.
+ * Returns the NoExecute taints that the Pod does not tolerate forever. If a taint is not tolerated at all, returns only the first such
+ * taint, with 0 seconds.
  */
 export function limitedStays(pod: Pod, taints: readonly Taint[]): LimitedStay[] {
   const tolerationOf = tolerationFinder(pod);

@@ -37,7 +37,7 @@ const high = (cpu: string, spec: Partial<PodSpec> = {}): Pod => {
   return pod;
 };
 
-/** Each row: the title, the Pod, the other Pods, and the chosen node with its victims (undefined: none). Each node has two CPUs. */
+/** The title, the Pod, the other Pods, and the chosen node with its victims; undefined if none is chosen. Each node has two CPUs. */
 test.each<[string, Pod, Pod[], string | undefined]>([
   ['a Pod of lower priority is preempted', high('1'), [podWith('a', '2', 0)], 'n: a'],
   ['a Pod of equal priority is not preempted', high('1'), [podWith('a', '2', 10)], undefined],

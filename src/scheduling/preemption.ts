@@ -10,7 +10,7 @@ import type { PodsOnNode } from './node-pods.ts';
 import { type Spread, spreadOf } from './topology-spread.ts';
 import { claimProblem, type VolumeFacts } from './volume-claims.ts';
 
-/** A node on which the Pod fits once other Pods have terminated. */
+/** A node on which the Pod fits after other Pods have terminated. */
 export interface Room {
   node: string;
   /** The Pods to delete; empty if the Pods that are already terminating free enough resources. */
@@ -19,15 +19,14 @@ export interface Room {
 
 export const priorityOf = ({ spec }: Pod): number => spec?.priority ?? 0;
 
-/** Compares Pods for sorting: by descending priority, then by ascending creation time. */
 export const importantFirst = (a: Pod, b: Pod): number =>
   priorityOf(b) - priorityOf(a) ||
   (a.metadata.creationTimestamp ?? '').localeCompare(b.metadata.creationTimestamp ?? '');
 
 /**
- * Chooses the node on which preemption costs least. `podsOn`: as for schedule(). Returns undefined if preemption cannot make
- * the Pod fit on any node, or if the Pod's preemptionPolicy is Never. Without `volumes`, claims are ignored. PodDisruptionBudgets are
- * respected as far as possible: they decide first between victims and between nodes, but do not prevent the preemption.
+ * Chooses the node on which preemption costs least. `podsOn`: as for schedule(). Without `volumes`, claims are ignored. Returns undefined
+ * if no preemption lets the Pod fit, or if the Pod's preemptionPolicy is Never. PodDisruptionBudgets decide first between victims and
+ * between nodes, but do not prevent the preemption.
  */
 export function roomFor(
   pod: Pod,
@@ -50,7 +49,6 @@ export function roomFor(
   return best && { node: best.node, victims: best.victims };
 }
 
-/** The limits of the preemption besides the resources of the node. */
 interface Limits {
   volumes: VolumeFacts | undefined;
   spread: Spread | undefined;
@@ -58,8 +56,8 @@ interface Limits {
 }
 
 /**
- * Returns the Pods to delete so that `pod` fits on the node, and how many of them violate a budget; undefined if `pod` would not fit even
- * if all preemptible Pods were deleted. Pods whose deletion would violate a budget are kept before others.
+ * Returns the Pods to delete so that `pod` fits on the node, and how many of these deletions violate a budget. Returns undefined if
+ * deleting all preemptible Pods does not suffice. Pods whose deletion would violate a budget are kept before others.
  */
 function victimsOn(
   pod: Pod,
@@ -67,7 +65,7 @@ function victimsOn(
   podsOnNode: readonly Pod[],
   { volumes, spread, budgets }: Limits,
 ): { victims: Pod[]; violations: number } | undefined {
-  // A mirror Pod is not preempted, because its deletion does not stop the static Pod.
+  // The deletion of a mirror Pod does not stop the static Pod.
   const isPreemptible = (other: Pod): boolean => priorityOf(other) < priorityOf(pod) && !isMirrorPod(other);
   const lower = podsOnNode.filter(isPreemptible).sort(importantFirst);
   const add = fitBeside(
@@ -90,10 +88,7 @@ function victimsOn(
   return { victims: victims.sort(importantFirst), violations: victims.filter((other) => guarded.has(other)).length };
 }
 
-/**
- * The cost of preempting Pods on a node: how many victims violate a PodDisruptionBudget, the highest priority of a victim, the sum of the
- * victims' priorities, and the number of victims.
- */
+/** `violations`: the number of victims whose deletion violates a PodDisruptionBudget. `highest` and `sum`: of the victims' priorities. */
 interface Cost {
   violations: number;
   highest: number;
@@ -110,7 +105,6 @@ function costOf(victims: readonly Pod[], violations: number): Cost {
   return cost;
 }
 
-/** Compares two rooms for sorting: by ascending cost, then by the name of the node. */
 function compareRooms(a: Room & Cost, b: Room & Cost): number {
   const order = (x: number, y: number): number => (x === y ? 0 : x < y ? -1 : 1);
   return (

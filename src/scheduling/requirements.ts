@@ -16,8 +16,8 @@ export const tolerates = (toleration: Toleration, taint: Pick<Taint, 'key' | 'ef
   (toleration.operator === 'Exists' || (toleration.value ?? '') === (taint.value ?? ''));
 
 /**
- * Returns the first taint with one of these effects that the Pod does not tolerate; undefined if there is none. By default,
- * PreferNoSchedule taints are ignored, because they never exclude a node.
+ * Returns undefined if the Pod tolerates all taints with these effects. By default, PreferNoSchedule taints are ignored, because they never
+ * exclude a node.
  */
 export const untoleratedTaint = (
   pod: Pod,
@@ -29,9 +29,9 @@ export const untoleratedTaint = (
 };
 
 /**
- * Returns a function that finds the Pod's first toleration of a taint; undefined if the Pod does not tolerate the taint. The function
- * compares a taint only with the tolerations that have the taint's key or no key, so that many taints and tolerations are matched in
- * linear time. It indexes the tolerations on its first call, because most nodes have no taints.
+ * Returns a function that finds the Pod's first toleration of a taint; undefined if the Pod does not tolerate it. Tolerations are indexed
+ * by key, so that many taints and tolerations match in linear time. The index is built on the first call, because most nodes have no
+ * taints.
  */
 export function tolerationFinder(pod: Pod): (taint: Taint) => Toleration | undefined {
   let byKey: Map<string, RankedToleration[]> | undefined;
@@ -59,7 +59,6 @@ function tolerationsByKey({ spec }: Pod): Map<string, RankedToleration[]> {
   return Map.groupBy(ranked, ({ toleration }) => toleration.key ?? '');
 }
 
-/** Whether the node matches both the Pod's nodeSelector and its required node affinity. */
 export function matchesNodeSelection(pod: Pod, node: Node): boolean {
   const labels = node.metadata.labels ?? {};
   for (const [key, value] of Object.entries(pod.spec?.nodeSelector ?? {})) {
@@ -69,11 +68,10 @@ export function matchesNodeSelection(pod: Pod, node: Node): boolean {
   return needed === undefined || matchesNodeSelector(needed, node);
 }
 
-/** Whether the node matches at least one term of the selector. */
 export const matchesNodeSelector = ({ nodeSelectorTerms }: NodeSelector, node: Node): boolean =>
   nodeSelectorTerms.some((term) => matchesTerm(term, node));
 
-/** Whether the node matches all requirements of the term. An empty term matches no node. */
+/** An empty term matches no node. */
 function matchesTerm(term: NodeSelectorTerm, node: Node): boolean {
   const expressions = term.matchExpressions ?? [];
   const fields = term.matchFields ?? [];

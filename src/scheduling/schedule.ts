@@ -4,11 +4,9 @@
  * Boundary: schedule() is a pure function of the Pod, the nodes, the bound Pods and the storage objects; src/scheduler calls it and binds
  * the Pod.
  * Invariants: the chosen node is feasible; the same input yields the same node (best score, then first name). If no node is feasible, the
- * message explains why in upstream's wording: there are no nodes, the Pod's claims exclude every node, or each reason with the number of
- * nodes that it excludes.
+ * message explains why in upstream's wording.
  * Source: the scheduling cycle of v1.33's default profile, with only the filters in filters.ts, volume-claims.ts and topology-spread.ts
- * (for example, without inter-pod affinity, VolumeZone and NodeVolumeLimits), and with LeastAllocated as the only score. For preemption see
- * preemption.ts.
+ * (for example, without inter-pod affinity, VolumeZone and NodeVolumeLimits), and with LeastAllocated as the only score.
  */
 import type { Node, Pod } from '../api/generated/types.ts';
 import { feasible } from './filters.ts';
@@ -17,13 +15,9 @@ import { leastAllocatedScore } from './scores.ts';
 import { spreadOf } from './topology-spread.ts';
 import { claimProblem, type VolumeFacts, volumeReasons } from './volume-claims.ts';
 
-/** The name of the chosen node, or the message that explains why no node is feasible. */
 export type Placement = { node: string } | { message: string };
 
-/**
- * Chooses a node for the Pod. `podsOn`: returns the Pods that are bound to a node, or count as bound, by the name of the node. Without
- * `volumes`, the Pod's claims are ignored.
- */
+/** `podsOn`: returns the Pods that are bound to the node, or count as bound. Without `volumes`, claims are ignored. */
 export function schedule(
   pod: Pod,
   nodes: readonly Node[],
@@ -54,8 +48,8 @@ export function schedule(
 }
 
 /**
- * Returns the reasons why the Pod does not fit on the node in addition to the Pods `onNode`; empty if it fits. Does not check the spread
- * over nodes.
+ * Returns why the Pod does not fit on the node in addition to `onNode`; an empty list if it fits. Does not check topology spread
+ * constraints.
  */
 export function reasonsAgainst(pod: Pod, node: Node, onNode: PodsOnNode, volumes?: VolumeFacts): string[] {
   const result = feasible(pod, node, onNode);

@@ -5,23 +5,22 @@ import { parseQuantity, type Quantity, zeroQuantity } from '../machinery/quantit
 import type { PodsOnNode } from './node-pods.ts';
 import { allocatableOf } from './node-resources.ts';
 
-/** The resources that the score counts. */
 export const SCORED = ['cpu', 'memory'] as const;
 export type ScoredResource = (typeof SCORED)[number];
 
-/** The request that is assumed if a Pod does not request the resource, so that such Pods are spread over the nodes as well. */
+/** The request of a Pod that does not request the resource, so that such Pods are spread over the nodes as well. */
 const assumed: Readonly<Record<ScoredResource, Quantity>> = {
   cpu: parseQuantity('100m') ?? zeroQuantity,
   memory: parseQuantity('200Mi') ?? zeroQuantity,
 };
 
-/** Returns the request of the Pod that the score counts, in billionths of the unit. */
+/** In billionths of the unit. */
 export const scoredRequest = (pod: Pod, name: ScoredResource): bigint =>
   (effectiveRequests(pod).get(name) ?? assumed[name]).nano;
 
 /**
- * Returns a score from 0 to 100: the average of the free percentages of cpu and memory once the Pod runs on the node. Omits a resource that
- * the node does not have; returns 0 if the node has neither.
+ * Returns a score from 0 to 100: the average of the free percentages of cpu and memory with the Pod on the node. Omits a resource that the
+ * node does not have; returns 0 if the node has neither.
  */
 export function leastAllocatedScore(pod: Pod, node: Node, onNode: PodsOnNode): number {
   let score = 0n;

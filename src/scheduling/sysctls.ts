@@ -22,7 +22,7 @@ const SAFE_SYSCTLS: readonly string[] = [
 const PATTERN = /^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[./])*([a-z0-9]([-_a-z0-9]*[a-z0-9])?\*?|\*)$/;
 const MAX_LENGTH = 253;
 
-/** Returns the sysctl's name with dots instead of slashes, as the runtime and the kernel's documentation write it. */
+/** Replaces slashes by dots, as the runtime and the kernel's documentation write names. */
 export const dottedSysctl = (name: string): string => name.replaceAll('/', '.');
 
 type SysctlNamespace = 'ipc' | 'net';
@@ -34,8 +34,7 @@ function namespaceOf(name: string): SysctlNamespace | undefined {
 
 /**
  * Parses a comma-separated list of names, and of prefixes that end in `*`. Returns them with dots instead of slashes. Throws if an entry is
- * neither a name nor a prefix, or if the sysctl of an entry is not namespaced, because a Pod would then set the sysctl for the whole
- * machine.
+ * malformed or not namespaced: a Pod would set such a sysctl for the whole machine.
  */
 export function parseAllowedSysctls(text: string): string[] {
   const patterns = text.split(',').map((part) => part.trim());
@@ -56,8 +55,8 @@ export function parseAllowedSysctls(text: string): string[] {
 }
 
 /**
- * Returns the reason why the node rejects the sysctl; undefined if it is allowed. `allowed`: the result of parseAllowedSysctls(). `host`:
- * which namespaces the Pod shares with the machine.
+ * Returns why the node rejects the sysctl; undefined if it is allowed. `allowed`: the result of parseAllowedSysctls(). `host`: which
+ * namespaces the Pod shares with the machine.
  */
 export function sysctlRefusal(
   name: string,

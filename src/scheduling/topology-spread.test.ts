@@ -37,7 +37,6 @@ const pod = (spec: object = {}, metadata: object = {}): Pod => {
   };
 };
 const spreading = (...topologySpreadConstraints: TopologySpreadConstraint[]): Pod => pod({ topologySpreadConstraints });
-/** Returns Pods on the nodes. `counts` has the number for each node, such as `{ a: 2 }`. */
 const on = (counts: Record<string, number>, metadata: object = {}, spec: object = {}): Pod[] =>
   Object.entries(counts).flatMap(([nodeName, count]) =>
     Array.from({ length: count }, () => pod({ nodeName, ...spec }, metadata)),
@@ -45,7 +44,6 @@ const on = (counts: Record<string, number>, metadata: object = {}, spec: object 
 const three = ['a', 'b', 'c'].map((name) => node(name));
 const zoned = [node('a', { zone: 'x' }), node('b', { zone: 'x' }), node('c', { zone: 'y' })];
 
-/** Returns the names of the nodes on which the Pod fits if its nodeName is that of the node. */
 function fitting(subject: Pod, nodes: readonly Node[], pods: readonly Pod[]): string {
   const podsOn = podsByNode(pods);
   return nodes
@@ -53,7 +51,7 @@ function fitting(subject: Pod, nodes: readonly Node[], pods: readonly Pod[]): st
     .filter((name) => 'node' in schedule(bindableTo(subject, name), nodes, podsOn))
     .join(' ');
 }
-/** Returns the Pod with the nodeName. The other nodes still count as domains. */
+/** Allows only this node; the other nodes still count as domains. */
 const bindableTo = (subject: Pod, name: string): Pod => ({
   ...subject,
   spec: { ...subject.spec, containers: subject.spec?.containers ?? [], nodeName: name },

@@ -1,6 +1,6 @@
 /**
- * Checks the topology spread constraints of a Pod with whenUnsatisfiable DoNotSchedule, which spread Pods over domains such as nodes or
- * zones. The functions are pure.
+ * Checks topology spread constraints with whenUnsatisfiable DoNotSchedule, which spread Pods over domains such as nodes or zones. The
+ * functions are pure.
  * Source: the plugin PodTopologySpread of v1.33 (behavior and wording).
  */
 import type { Node, Pod, TopologySpreadConstraint } from '../api/generated/types.ts';
@@ -12,11 +12,11 @@ const UNEVEN = "node(s) didn't match pod topology spread constraints";
 const WITHOUT_LABEL = `${UNEVEN} (missing required label)`;
 
 export interface Spread {
-  /** Returns the reasons why the Pod does not fit on the node; empty if it fits. */
+  /** Returns why the Pod does not fit on the node; an empty list if it fits. */
   reasonsAgainst(node: Node): string[];
   /**
-   * For preemption: returns functions that check whether the Pod still fits if one of the removed Pods is added to the node again, and that
-   * add it. Returns undefined if the Pod does not fit even without the removed Pods.
+   * For preemption: checks whether the Pod still fits when removed Pods are added to the node again. Returns undefined if the Pod does not
+   * fit even without them.
    */
   beside(node: Node, removed: readonly Pod[]): AddAgain | undefined;
 }
@@ -26,13 +26,12 @@ export interface AddAgain {
   add(other: Pod): void;
 }
 
-/** Returns the constraints of the Pod that must hold. */
 export const hardConstraints = ({ spec }: Pod): TopologySpreadConstraint[] =>
   (spec?.topologySpreadConstraints ?? []).filter(({ whenUnsatisfiable }) => whenUnsatisfiable === 'DoNotSchedule');
 
 /**
- * Counts the Pods that the constraints of `pod` select, by domain, and returns functions that check by these counts on which nodes `pod`
- * fits. `podsOn`: as for schedule(). Returns undefined if the Pod has no constraints that must hold.
+ * Counts the selected Pods by domain, and checks constraints with these counts. `podsOn`: as for schedule(). Returns undefined if the Pod
+ * has no constraints that must hold.
  */
 export function spreadOf(pod: Pod, nodes: readonly Node[], podsOn: (node: string) => PodsOnNode): Spread | undefined {
   const constraints = hardConstraints(pod);
@@ -40,7 +39,7 @@ export function spreadOf(pod: Pod, nodes: readonly Node[], podsOn: (node: string
   const keys = constraints.map(({ topologyKey }) => topologyKey);
   const hasKeys = ({ metadata }: Node): boolean => keys.every((key) => metadata.labels?.[key] !== undefined);
   const known = nodes.filter(hasKeys);
-  // Skip the counts if no node has all keys, because a Pod may have thousands of constraints and the counts would not be read.
+  // If no node has all keys, the counts would not be read. A Pod may have thousands of constraints.
   const domains = known.length === 0 ? [] : constraints.map((constraint) => domainsOf(pod, constraint, known, podsOn));
   return {
     reasonsAgainst(node) {
@@ -67,9 +66,9 @@ export function spreadOf(pod: Pod, nodes: readonly Node[], podsOn: (node: string
 }
 
 interface Domains {
-  /** Whether the constraint counts the Pod. */
+  /** Whether the constraint counts the Pod as part of its domain. */
   counts(pod: Pod): boolean;
-  /** Whether the Pod may be added to the domain of the node. `change`: by how much the count of the domain differs from the current one. */
+  /** Whether the Pod may be added to the domain of the node, if the count of this domain differs by `change` from the current count. */
   fits(node: Node, change: number): boolean;
 }
 
@@ -99,7 +98,7 @@ function domainsOf(
     fits(node, change) {
       const domain = domainOf(node);
       const known = byDomain.get(domain);
-      // If the policies of the constraint exclude all nodes of the domain, the domain has no count, and its Pods change none.
+      // If the constraint's policies exclude all nodes of the domain, the domain has no count, and its Pods change none.
       const count = known === undefined ? 0 : known + change;
       const others = least.except(domain);
       const minimum = byDomain.size < minDomains ? 0 : known === undefined ? others : Math.min(others, count);
@@ -108,7 +107,7 @@ function domainsOf(
   };
 }
 
-/** Returns the selector of the constraint, together with the values that the Pod has for the label keys of the constraint. */
+/** Adds the Pod's own values of matchLabelKeys to the selector of the constraint. */
 function selectorOf({ metadata }: Pod, { labelSelector, matchLabelKeys = [] }: TopologySpreadConstraint): LabelMatcher {
   if (labelSelector === undefined) return labelSelectorMatcher(undefined);
   const own = matchLabelKeys.flatMap((key) => {
@@ -122,7 +121,7 @@ function selectorOf({ metadata }: Pod, { labelSelector, matchLabelKeys = [] }: T
   return labelSelectorMatcher(selector);
 }
 
-/** Whether the policies of the constraint include the node. By default, node affinity excludes nodes and taints do not. */
+/** Whether the constraint's policies include the node. By default, node affinity excludes nodes and taints do not. */
 const isIncluded = (
   pod: Pod,
   { nodeAffinityPolicy = 'Honor', nodeTaintsPolicy = 'Ignore' }: TopologySpreadConstraint,
@@ -131,7 +130,7 @@ const isIncluded = (
   (nodeAffinityPolicy === 'Ignore' || matchesNodeSelection(pod, node)) &&
   (nodeTaintsPolicy === 'Ignore' || untoleratedTaint(pod, node.spec?.taints ?? []) === undefined);
 
-/** Returns a function that finds the smallest count of the domains other than a given one, in constant time. */
+/** The returned function finds the smallest count of all other domains in constant time. */
 function leastOf(byDomain: ReadonlyMap<string, number>): { except(domain: string): number } {
   let [first, second] = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY];
   let domainOfFirst: string | undefined;

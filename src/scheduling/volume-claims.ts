@@ -1,7 +1,7 @@
 /**
  * Matches PersistentVolumes with PersistentVolumeClaims, and determines on which nodes a Pod's claims allow the Pod to run.
- * Source: pkg/controller/volume/persistentvolume and the scheduler plugins VolumeBinding and VolumeRestrictions of v1.33
- * (behavior and wording).
+ * Source: pkg/controller/volume/persistentvolume and the scheduler plugins VolumeBinding and VolumeRestrictions of v1.33 (behavior and
+ * wording).
  */
 import type {
   Node,
@@ -15,14 +15,13 @@ import { compareQuantities, quantityOrZero } from '../machinery/quantity.ts';
 import type { PodsOnNode } from './node-pods.ts';
 import { type FindVolume, isReachable, type VolumeSearch } from './volume-search.ts';
 
-/** Annotation of a claim that waits for its first consumer: the node that the scheduler has chosen for the consumer. */
+/** An annotation of a claim that waits for its first consumer: the node that the scheduler has chosen for the consumer. */
 export const SELECTED_NODE = 'volume.kubernetes.io/selected-node';
-/** Annotation of a claim whose binding is complete. */
+/** An annotation of a claim whose binding is complete. */
 export const BIND_COMPLETED = 'pv.kubernetes.io/bind-completed';
 /** The provisioner of StorageClasses whose volumes are created manually. */
 export const NO_PROVISIONER = 'kubernetes.io/no-provisioner';
 
-/** The current storage objects. */
 export interface VolumeFacts {
   claim(namespace: string, name: string): PersistentVolumeClaim | undefined;
   volume(name: string): PersistentVolume | undefined;
@@ -30,11 +29,10 @@ export interface VolumeFacts {
   storageClass(name: string): StorageClass | undefined;
 }
 
-/** Whether the claim names a volume and is annotated with BIND_COMPLETED. The claim's phase Bound is written later. */
+/** The phase Bound is written later than the annotation BIND_COMPLETED. */
 export const isBound = ({ metadata, spec }: PersistentVolumeClaim): boolean =>
   (spec?.volumeName ?? '') !== '' && metadata.annotations?.[BIND_COMPLETED] !== undefined;
 
-/** Returns the name of the claim that a volume of the Pod uses; undefined if the volume uses no claim. */
 export function claimNameOf(pod: Pod, volume: Volume): string | undefined {
   if (volume.persistentVolumeClaim !== undefined) return volume.persistentVolumeClaim.claimName;
   return volume.ephemeral === undefined ? undefined : `${pod.metadata.name}-${volume.name}`;
@@ -44,8 +42,8 @@ export const claimNamesOf = (pod: Pod): string[] =>
   (pod.spec?.volumes ?? []).map((volume) => claimNameOf(pod, volume)).filter((name) => name !== undefined);
 
 /**
- * Returns a description of the first mismatch of the volume and the claim; undefined if there is none. A volume that is being deleted never
- * matches. The claim's label selector, and the volume's claimRef and node affinity are not checked.
+ * Describes the first mismatch; undefined if there is none. Volumes that are being deleted never match. Does not check the claim's label
+ * selector, nor the volume's claimRef and node affinity.
  */
 export function volumeMismatch(
   { metadata, spec = {} }: PersistentVolume,
@@ -66,7 +64,7 @@ export function volumeMismatch(
 const waitsForConsumer = ({ spec }: PersistentVolumeClaim, facts: VolumeFacts): boolean =>
   facts.storageClass(spec?.storageClassName ?? '')?.volumeBindingMode === 'WaitForFirstConsumer';
 
-/** Returns the reason why the Pod's claims currently prevent the Pod from running on any node; undefined if they do not. */
+/** Returns why the Pod's claims prevent the Pod from running on any node now; undefined if they do not. */
 export function claimProblem(pod: Pod, facts: VolumeFacts): string | undefined {
   let unbound = false;
   for (const volume of pod.spec?.volumes ?? []) {
@@ -95,7 +93,7 @@ export function claimProblem(pod: Pod, facts: VolumeFacts): string | undefined {
 export const isOwnedBy = ({ metadata }: PersistentVolumeClaim, pod: Pod): boolean =>
   (metadata.ownerReferences ?? []).some(({ uid, controller }) => controller === true && uid === pod.metadata.uid);
 
-/** Returns the names of the Pod's claims with the access mode ReadWriteOncePod, which no other Pod may use at the same time. */
+/** Returns the names of claims with the access mode ReadWriteOncePod, which no other Pod may use at the same time. */
 export const exclusiveClaims = (pod: Pod, facts: VolumeFacts): Set<string> =>
   new Set(
     claimNamesOf(pod).filter((name) =>
@@ -103,7 +101,7 @@ export const exclusiveClaims = (pod: Pod, facts: VolumeFacts): Set<string> =>
     ),
   );
 
-/** Returns the reasons why the Pod's claims exclude the node; empty if they do not. `onNode`: the other Pods of the node. */
+/** Returns why the Pod's claims exclude the node; an empty list if they do not. `onNode`: the other Pods of the node. */
 export function volumeReasons(
   pod: Pod,
   node: Node,
@@ -133,7 +131,7 @@ export function volumeReasons(
   return [...reasons];
 }
 
-/** Returns the Pod's existing claims that are not fully bound. A claim counts as bound only in the phase Bound, which is written last. */
+/** Returns the Pod's existing claims that are not fully bound. A fully bound claim has the phase Bound, which is written last. */
 export const unboundClaims = (pod: Pod, facts: VolumeFacts): PersistentVolumeClaim[] =>
   [...new Set(claimNamesOf(pod))]
     .map((name) => facts.claim(pod.metadata.namespace ?? '', name))

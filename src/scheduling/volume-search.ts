@@ -7,24 +7,21 @@ import { labelSelectorMatcher } from '../machinery/labels.ts';
 import { compareQuantities, type Quantity, quantityOrZero } from '../machinery/quantity.ts';
 import { matchesNodeSelector } from './requirements.ts';
 
-/** Whether the volume's node affinity allows its use on the node. */
 export const isReachable = ({ spec }: PersistentVolume, node: Node): boolean =>
   spec?.nodeAffinity?.required === undefined || matchesNodeSelector(spec.nodeAffinity.required, node);
 
 /**
- * Finds a volume that is reserved for the claim (by the volume's claimRef), or else the smallest free volume that satisfies the claim.
- * Returns undefined if there is none.
+ * Finds the volume that is reserved for the claim (by claimRef), or else the smallest free volume that satisfies the claim. Returns
+ * undefined if there is none.
  */
 export type FindVolume = (claim: PersistentVolumeClaim) => PersistentVolume | undefined;
 
 export interface VolumeSearch {
-  /** Returns a function that finds only volumes that can be used on the node, or any volume if `node` is undefined. */
+  /** Returns a function that finds only volumes that can be used on the node. Without a node, finds any volume. */
   on(node: Node | undefined): FindVolume;
 }
 
-/**
- * A search to which volumes can be added, and from which they can be removed. remove() must get the version of the volume that put() got.
- */
+/** remove() must get the version of the volume that put() got. */
 export interface VolumeIndex extends VolumeSearch {
   put(volume: PersistentVolume): void;
   remove(volume: PersistentVolume): void;
@@ -35,15 +32,12 @@ interface Sized {
   size: Quantity;
 }
 
-/** The free volumes with the same class, volume mode and access modes. */
+/** Free volumes with the same class, volume mode and access modes. */
 interface Shelf {
   modes: ReadonlySet<string>;
   /** Sorted by size, then by name. */
   volumes: Sized[];
-  /**
-   * Cache: the volumes that can be used on the node for which these volumes were searched last; undefined before the
-   * first search.
-   */
+  /** Cache: the volumes that can be used on the last searched node. */
   reachable: { node: Node; volumes: Sized[] } | undefined;
 }
 
@@ -57,14 +51,13 @@ const contentOf = ({ storageClassName, volumeMode }: { storageClassName?: string
   JSON.stringify([storageClassName ?? '', volumeMode ?? 'Filesystem']);
 const modesOf = ({ spec }: PersistentVolume): string => [...new Set(spec?.accessModes)].sort().join();
 
-/** Returns the value of the key. If there is none, creates and stores it first. */
 function ensure<K, V>(map: Map<K, V>, key: K, create: () => V): V {
   const value = map.get(key) ?? create();
   map.set(key, value);
   return value;
 }
 
-/** Creates an index of the volumes. Volumes that are being deleted, or that are neither reserved nor Available, are ignored. */
+/** Ignores volumes that are being deleted, or that are neither reserved nor Available. */
 export function volumeIndex(volumes: readonly PersistentVolume[] = []): VolumeIndex {
   /** Reserved volumes, by namespace and name of the claim, then by name of the volume. */
   const kept = new Map<string, Map<string, PersistentVolume>>();
@@ -166,9 +159,7 @@ function smallest(
   return best?.volume;
 }
 
-/**
- * Returns the index of the first volume for which `holds` returns true, by binary search. `holds` must return true for all later volumes.
- */
+/** Binary search. If `holds` is true for a volume, it must be true for all later volumes. */
 function firstWhere(volumes: readonly Sized[], holds: (item: Sized) => boolean): number {
   let [from, to] = [0, volumes.length];
   while (from < to) {

@@ -32,9 +32,7 @@ export interface Mortal {
   crash(millis?: number, reboot?: boolean): void;
 }
 
-/**
- * Returns the ports of one agent's worker. After the agent's death, new actions and writes of status, journal and record have no effect.
- */
+/** After the agent's death, new actions and writes of status, journal and record have no effect. */
 export function workerPorts(options: AgentOptions, mortal: Mortal, keep: (journal: Journal) => void): WorkerPorts {
   const { life, timers, runtime, api, result } = options;
   const { isAlive } = mortal;
@@ -65,10 +63,7 @@ export function workerPorts(options: AgentOptions, mortal: Mortal, keep: (journa
   };
 }
 
-/**
- * Returns a function that executes the actions of one agent, which dies at the actions that the life specifies. Actions after its death
- * have no effect.
- */
+/** The agent dies at the actions that the life specifies. Actions after its death have no effect. */
 function mortalExecutor(options: AgentOptions, { isAlive, crash }: Mortal): WorkerPorts['execute'] {
   const { life, timers, runtime, result } = options;
   const underWay = new Set<string>();
@@ -94,7 +89,6 @@ function mortalExecutor(options: AgentOptions, { isAlive, crash }: Mortal): Work
   };
 }
 
-/** Begins the outages that the life schedules for the action with this number. */
 function beginOutages({ life, timers, runtime }: AgentOptions, number: number): void {
   for (const { action, millis, afterMillis = 0, takesEffect = false } of life.outages ?? [])
     if (action === number) {

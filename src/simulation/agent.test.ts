@@ -33,12 +33,11 @@ afterEach(async () => {
 interface Node {
   runtime: SimulatedRuntime & ContainerStreams;
   registry: ResourceApi;
-  /** Starts an agent that runs until stop() is called or the test ends. */
+  /** The agent runs until stop() is called or the test ends. */
   startAgent(backend: ResourceApi): { ready: Promise<unknown>; stop: () => void };
   create(pod: Partial<Pod['spec']> & object): Promise<Pod>;
 }
 
-/** Creates an API and a simulated runtime, without an agent. */
 async function newNode(options: Partial<SimulatedRuntimeOptions>): Promise<Node> {
   const dataDir = await mkdtemp(join(tmpdir(), 'lifepod-agent-'));
   cleanups.push(() => rm(dataDir, { recursive: true, force: true }));

@@ -1,7 +1,7 @@
 /**
  * Tests that setting the machine's clock forward or back by hours while a Pod runs changes no actions, statuses, Events, probes or hooks,
- * and no back-off. The lives have no crashes, because a new agent starts with the clock as set, and no faults or outages of the runtime,
- * because these could delay the first read of a timestamp, at which the timestamp is converted, until after the clock is set.
+ * and no back-off. The lives have no crashes, because a new agent starts with the clock as set. They have no faults or outages of the
+ * runtime, because these could delay the first read of a timestamp until after the clock is set.
  */
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
@@ -23,7 +23,6 @@ const CLOCK_STEPS: [string, NonNullable<Life['clockSteps']>][] = [
   ],
 ];
 
-/** Resolves with the actions, statuses, Events, probes and hooks of the life as JSON, with their times, and with `goneAt`. */
 const outputOf = async (life: Life): Promise<string> => {
   const { actions, statuses, events, probes, hooks, goneAt } = await live(life);
   return JSON.stringify({ actions, statuses, events, probes, hooks, goneAt });

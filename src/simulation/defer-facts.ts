@@ -13,14 +13,14 @@ export const slackOf = ({ startMillis = 0 }: Life): number => SLACK_MILLIS + sta
 
 export const entriesOf = (life: Life): DeferContainer[] => life.pod.spec?.deferContainers ?? [];
 export const isEntry = (name: string): boolean => name.startsWith('defer-');
-/** Returns whether the container must have ended before a PostExit entry runs. */
+/** Whether the container must have ended before a PostExit entry runs. */
 export const isApp = (name: string): boolean => name.startsWith('app-') || name.startsWith('init-');
 export const isSidecar = (name: string): boolean => name.startsWith('side-');
 export const isCompanion = (name: string): boolean => isSidecar(name) || name.startsWith('debug-');
 export const isPostExit = (life: Life, name: string): boolean =>
   entriesOf(life).some((entry) => entry.name === name && entry.trigger === 'PostExit');
 
-/** The termination as shown by one status. Times are milliseconds since the epoch; `at` is when the status was written. */
+/** A termination in one status. Times are milliseconds since the epoch; `at` is when the status was written. */
 export interface ShownTermination {
   at: number;
   startedAt: number;
@@ -49,15 +49,15 @@ const shownTermination = (at: number, { turn, ...termination }: PodTermination):
   };
 };
 
-/** Returns the terminations that the statuses showed, in the order in which they were written. */
+/** In the order in which the statuses were written. */
 export const shownTerminations = ({ statuses }: LifeResult): ShownTermination[] =>
   statuses.flatMap(({ at, status: { termination } }) =>
     termination === undefined ? [] : [shownTermination(at, termination)],
   );
 
 /**
- * Returns the deadlines set by the deletions, `nodeEnd` and the forced deletion that happened by `now`: for each, its time plus its grace
- * period. The status may not show them yet. `nextNodeEnd` is not counted.
+ * Returns the deadlines by `now` of the deletions, `nodeEnd` and the forced deletion: the time of each plus its grace period. The status
+ * may not contain them yet. `nextNodeEnd` is not counted.
  */
 export const newDeadlines = ({ start }: LifeResult, life: Life, now: number): number[] => {
   const ends = [...(life.deletions ?? [])];
@@ -83,7 +83,7 @@ export const OWN_ENDS: ReadonlySet<string> = new Set(['Completed', 'DeadlineExce
 
 /**
  * Returns the grace period, in milliseconds, of a termination with this reason. If a client or the node caused the termination, the result
- * is exact only for lives in which clients and the node have no second cause.
+ * is exact only if the life has no second cause.
  */
 export const graceMillisOf = ({ pod, deletions: [deletion] = [], nodeEnd }: Life, reason: string): number => {
   const own = pod.spec?.terminationGracePeriodSeconds ?? 30;
@@ -91,7 +91,7 @@ export const graceMillisOf = ({ pod, deletions: [deletion] = [], nodeEnd }: Life
   return 1000 * (deletion?.graceSeconds ?? Math.min(own, nodeEnd?.by.graceSeconds ?? own));
 };
 
-/** Returns each start, with the names of the containers that were running at that time (`running`) and the earlier trace (`before`). */
+/** Returns each start, with the containers that were running at that time and the trace before. */
 export function starts(trace: readonly TraceEntry[]): { entry: TraceEntry; running: string[]; before: TraceEntry[] }[] {
   const running = new Set<string>();
   return trace.flatMap((entry, index) => {
@@ -108,7 +108,7 @@ export const askedAt = ({ actions }: LifeResult, { name, attempt, at }: TraceEnt
   actions.findLast((each) => each.at <= at && actionKey(each.action) === `startContainer/${name}/${attempt}`)?.at ?? at;
 
 /**
- * Returns whether the start was requested before an agent died, and took effect after the next agent began. The next agent may not know of
+ * Whether the start was requested before an agent died, and took effect after the next agent had started. The next agent may not know of
  * the start.
  */
 export const isOrphaned = (result: LifeResult, entry: TraceEntry): boolean => {
@@ -119,7 +119,7 @@ export const isOrphaned = (result: LifeResult, entry: TraceEntry): boolean => {
 export const hasReboot = ({ crashes = [], absences = [] }: Life): boolean =>
   [...crashes, ...absences].some(({ reboot }) => reboot === true);
 
-/** Returns whether anything but the agent and the processes, such as a reboot, may end processes or lose or damage records. */
+/** Whether a cause other than the agent and the processes, such as a reboot, may end processes or lose or damage records. */
 export const losesSomething = (life: Life): boolean =>
   life.sandboxLostAt !== undefined ||
   life.initRecordsLostAt !== undefined ||
@@ -127,8 +127,8 @@ export const losesSomething = (life: Life): boolean =>
   (life.losses ?? []).length > 0;
 
 /**
- * Returns the sum, in milliseconds, of the times in which no agent ran, the runtime did not respond, or a damaged container record
- * prevented the removal of the sandbox. Overlapping times are counted more than once.
+ * Returns the total time in which no agent ran, the runtime did not respond, or a damaged container record prevented the removal of the
+ * sandbox. Overlapping times are counted more than once.
  */
 export const outageMillis = (life: Life, { absences }: Pick<LifeResult, 'absences'>): number => {
   const sum = (all: readonly number[]): number => all.reduce((one, other) => one + other, 0);
@@ -141,10 +141,7 @@ export const outageMillis = (life: Life, { absences }: Pick<LifeResult, 'absence
 
 const MINIMUM_MILLIS = 2000;
 
-/**
- * Returns the specified reserve of the PostExit stage, in milliseconds, for a termination with this reason and grace period; 0 if no
- * PostExit entry is due.
- */
+/** Returns the reserve of the PostExit stage, in milliseconds, as specified; 0 if no PostExit entry is due. */
 export function reserveMillis(life: Life, reason: string, graceMillis: number): number {
   const { terminationGracePeriodSeconds: own = 30, postExitGracePeriodSeconds: given } = life.pod.spec ?? {};
   const due = entriesOf(life).filter(

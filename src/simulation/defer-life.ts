@@ -1,4 +1,3 @@
-/** Lives of Pods with defer containers, and accessors for their results, for the tests of the specified behavior. */
 import type { DeferContainer } from '../api/generated/types.ts';
 import { parseTime } from '../machinery/time.ts';
 import type { RunScript } from '../runtime/simulated/simulated-runtime.ts';
@@ -13,8 +12,8 @@ export const probe = { exec: { command: ['check'] } };
 export type Given = Partial<Life> & { pods?: Partial<Parameters<typeof simulatedPod>[0]> };
 
 /**
- * Runs the life of a Pod with the defer containers `defers` (entries). By default, the Pod has one app that runs until it is stopped, the
- * first three entries run 1 s each, and the Pod is deleted after 10 s with a grace period of 30 s.
+ * Runs the life of a Pod with the defer containers (entries) `defers`. By default, the app runs until it is stopped, the first three
+ * entries run 1 s each, and the Pod is deleted after 10 s with a grace period of 30 s.
  */
 export function lifeOf(defers: Partial<DeferContainer>[], { pods, scripts, ...life }: Given = {}): Promise<LifeResult> {
   return live({
@@ -26,10 +25,7 @@ export function lifeOf(defers: Partial<DeferContainer>[], { pods, scripts, ...li
   });
 }
 
-/**
- * Returns the starts, stop signals and exits of the named containers, or of all containers if no name is given, as texts such as
- * `start app`.
- */
+/** Returns starts, stop signals and exits as texts such as `start app`. Without `names`, includes all containers. */
 export const steps = ({ trace }: LifeResult, ...names: string[]): string[] =>
   trace
     .filter(

@@ -1,7 +1,6 @@
 /**
- * Random lives of Pods with defer containers (entries). They add to the lives of random-lives.ts: entries and the fields of the Pod that
- * concern them, further sidecars, ephemeral containers, clients that give up entries, terminations by the node, a limit of extensions,
- * slow writes of the status, and the disturbances of misfortunes.ts. They replace the deletions, the crashes and the time limit.
+ * Random lives of Pods with defer containers (entries). They extend the lives of random-lives.ts with entries, further sidecars, ephemeral
+ * containers, terminations by the node, and the disturbances of misfortunes.ts. They have their own deletions, crashes and time limit.
  */
 import fc from 'fast-check';
 import type { DeferContainer, Pod } from '../api/generated/types.ts';
@@ -22,7 +21,7 @@ const entry = fc
       /** If defined, the entry has imageFrom instead of an image. */
       imageFrom: oneIn(4, fc.constant('app-1')),
       onReasons: oneIn(4, fc.subarray<string>([...REASONS], { minLength: 1 })),
-      /** Used for PostExit entries only: PreExit entries have Always. */
+      /** For PostExit entries only: PreExit entries have Always. */
       when: oneIn(4, fc.constantFrom('Always', 'Succeeded', 'Failed')),
       failurePolicy: fc.constantFrom('Ignore', 'FailPod'),
     },
@@ -50,7 +49,7 @@ const extension = fc.oneof(
   },
 );
 
-/** The script of a sidecar or ephemeral container that runs until it is stopped or killed, or that ends on its own in every run. */
+/** A sidecar or ephemeral container either runs until it is stopped or killed, or ends on its own in every run. */
 const companion = fc.oneof({ weight: 2, arbitrary: fc.tuple(service) }, { weight: 1, arbitrary: scripts });
 
 export const deferLives = fc
@@ -58,7 +57,7 @@ export const deferLives = fc
     lives,
     fc.record({
       entries: fc.array(entry, { minLength: 1, maxLength: 4 }),
-      /** The number of PreExit entries, which come first; if there are fewer entries, all are PreExit entries. */
+      /** The number of PreExit entries, which come first. If there are fewer entries, all are PreExit entries. */
       preExit: fc.integer({ min: 0, max: 4 }),
       entryScripts: fc.array(fc.oneof({ weight: 4, arbitrary: scripts }, { weight: 1, arbitrary: fc.tuple(service) }), {
         minLength: 4,
@@ -92,9 +91,9 @@ export const deferLives = fc
           graceSeconds: fc.integer({ min: 0, max: 40 }),
         }),
       ),
-      /** The scripts of further sidecars, in addition to the sidecar that the life may have. */
+      /** In addition to the sidecar that the life may have. */
       sidecars: fc.array(companion, { maxLength: 2 }),
-      /** The scripts of ephemeral containers, which are added one per second, the first 1 s after `debugAt`. */
+      /** Ephemeral containers are added one per second, the first 1 s after `debugAt`. */
       debuggers: fc.array(companion, { maxLength: 2 }),
       debugAt: fc.integer({ min: 0, max: 40_000 }),
       crashes: fc.array(

@@ -1,6 +1,6 @@
 /**
- * Tests the specified behavior of defer containers (entries) in virtual time: starts that are under way when the Pod ends, outages of
- * the agent and of the runtime, containers that cannot be removed or vanish, and the time of an entry's turn.
+ * Tests the specified behavior of defer containers (entries) in virtual time: starts in progress when the Pod ends, outages of the agent
+ * and of the runtime, containers that cannot be removed or vanish, and the time of an entry's turn.
  */
 import { describe, expect, it } from 'vitest';
 import { deadlines, deferred, deferStates, forever, lifeOf, once, post, steps, termination } from './defer-life.ts';

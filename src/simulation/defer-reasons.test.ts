@@ -1,6 +1,6 @@
 /**
- * Tests the specified behavior of defer containers (entries) in virtual time: the reasons of terminations, which
- * entries are due, how failed entries affect the phase, and entries that clients give up.
+ * Tests the specified behavior of defer containers (entries) in virtual time: the reasons of terminations, which entries are due, how
+ * failed entries affect the phase, and entries that clients give up.
  */
 import { describe, expect, it } from 'vitest';
 import type { PodCondition } from '../api/generated/types.ts';
@@ -10,7 +10,7 @@ import type { LifeResult } from './life.ts';
 const reasonOf = (result: LifeResult): string | undefined => termination(result)[0]?.reason;
 const messages = ({ statuses }: LifeResult): (string | undefined)[] =>
   (statuses.at(-1)?.status.deferContainerStatuses ?? []).map(({ state }) => state?.terminated?.message);
-/** Returns a life in which the conditions are added to the Pod 1 s before its deletion. */
+/** The Pod gets the conditions 1 s before its deletion. */
 const withConditions = (...conditions: PodCondition[]): Given => ({
   edits: [
     {

@@ -32,7 +32,7 @@ const run = (name: string, more: Partial<ContainerState>): ContainerState => ({
 });
 const waiting = (reason: string): Partial<ContainerStatus> => ({ state: { waiting: { reason } }, restartCount: 0 });
 
-/** Returns the first decision of a new agent about a terminating Pod. `entries` are the statuses of its defer containers. */
+/** Returns the first decision of a new agent. `entries`: the statuses of the defer containers. */
 function found(
   entries: Partial<ContainerStatus>[],
   {
@@ -174,7 +174,7 @@ describe('an agent that finds a list under way', () => {
 
   it('a new agent moves the deadline earlier if a delete while no agent ran leaves less time', () => {
     const decision = found([waiting('PendingDefer')], { containers: [run('app', {})], deadline: now + 40_000 });
-    // The grace period of 30 s counts from the time at which the agent first sees the delete.
+    // The grace period of 30 s counts from the time at which the agent first receives the deletion.
     expect(decision.status?.termination?.deadline).toBe(formatMicroTime(now + 30_000));
   });
 

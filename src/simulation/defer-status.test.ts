@@ -36,7 +36,7 @@ describe('status and events', () => {
   });
 
   it('the end of an entry stays as it was decided, no matter how long the write of the status takes', async () => {
-    // The sidecar ends, and the next second of the clock begins, just before the status shows how the node pressure ended the entry.
+    // The sidecar ends, and the next second of the clock starts, just before the status contains how the node pressure ended the entry.
     const { statuses } = await lifeOf([post], {
       pods: { sidecars: ['side'] },
       scripts: { app: once(11_006), side: [{ stopMillis: 175 }] },

@@ -1,7 +1,6 @@
 /**
  * Checks properties of the random lives of defer-lives.ts, whose Pods have defer containers (entries): deadlines and other times, the
- * number of runtime calls, and whether each entry gets its turn. LIFEPOD_DEFER_RUNS and LIFEPOD_SEED have the same meaning as in
- * defer.property.test.ts.
+ * number of runtime calls, and whether each entry gets its turn. LIFEPOD_DEFER_RUNS and LIFEPOD_SEED: see defer.property.test.ts.
  */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -36,7 +35,7 @@ const seed = Number(process.env['LIFEPOD_SEED']);
 const limitMillis = limitMillisOf(numRuns);
 console.log(`defer properties of time: seed ${seed}, ${numRuns} lives (LIFEPOD_SEED and LIFEPOD_DEFER_RUNS set them)`);
 
-/** Returns, for each PostExit entry whose turn the status showed, the termination that showed the turn first. */
+/** Returns, for each PostExit entry, the first termination in the statuses that shows the entry's turn. */
 const postExitTurns = (result: LifeResult, life: Life): ShownTermination[] => {
   const seen = new Set<string>();
   return shownTerminations(result).filter(({ turn }) => {
@@ -46,7 +45,7 @@ const postExitTurns = (result: LifeResult, life: Life): ShownTermination[] => {
   });
 };
 
-/** The allowed reasons of Skipped entries: a part of the entry's message, and a function that checks that the reason holds. */
+/** By a part of the message of a Skipped entry: whether the reason in the message holds. */
 const EXCUSES: Readonly<Record<string, (skipped: Skipped) => boolean>> = {
   'not due on': ({ entry, reason }) => entry.onReasons?.includes(reason) === false,
   'given up': ({ entry, life }) => life.skips?.some((skip) => skip.entry === entry.name) === true,
@@ -54,14 +53,14 @@ const EXCUSES: Readonly<Record<string, (skipped: Skipped) => boolean>> = {
   'the PreExit stage had ended': (skipped) =>
     !isPostExit(skipped.life, skipped.entry.name) && hadPassed(skipped, skipped.shown.preExitDeadline),
   'the node had no time': ({ life }) => life.nodeEnd?.by.graceSeconds === 0,
-  // A start is ignored if its record may be lost and no status showed it: no agent may know of it.
+  // A start whose record may be lost and that no status showed is ignored: no agent may know of it.
   'no container of the Pod had started': ({ life, result }) =>
     !result.trace.some(isStartOf(isApp)) || (losesSomething(life) && !result.statuses.some(showsAStart)),
   'no app container had started': ({ entry, life, result }) =>
     !isPostExit(life, entry.name) &&
     (losesSomething(life) || !result.trace.some(isStartOf((name) => name.startsWith('app-')))),
   'the sandbox was lost': ({ entry, life }) => !isPostExit(life, entry.name) && losesSomething(life),
-  // If an app container was to run again, its last exit does not count, even if it was with 0.
+  // The last exit of an app container that was to run again does not count, even with exit code 0.
   'the app containers did not succeed': (skipped) =>
     skipped.entry.when === 'Succeeded' && (losesSomething(skipped.life) || !didWell(skipped) || wasToRunAgain(skipped)),
   'the app containers did not fail': (skipped) =>
@@ -75,15 +74,14 @@ interface Skipped {
   reason: string;
   /** The termination in the first status that showed the end of the entry. */
   shown: ShownTermination;
-  /** When the status with this termination was written. */
   at: number;
   life: Life;
   result: LifeResult;
 }
 
 /**
- * Returns whether the deadline, before later outages moved it, had passed when the status showed the end of the entry or when an agent died
- * that may have written the end to its journal.
+ * Whether the deadline had passed when the entry was ended: when the status showed the end, or when an agent died that may have written the
+ * end to its journal. Subtracts the time by which later outages moved the deadline.
  */
 const hadPassed = ({ at, result: { absences } }: Skipped, deadline: number): boolean => {
   const earlier = absences.filter(({ to }) => to <= at);
@@ -100,13 +98,12 @@ const isStartOf =
   ({ what, name }: { what: string; name: string }): boolean =>
     what === 'start' && is(name);
 
-/** Returns whether every app container exited with 0 at its last exit before the status showed the end of the entry. */
+/** Whether every app container had last exited with 0 when the status showed the end of the entry. */
 const didWell = ({ life, result, at }: Skipped): boolean =>
   (life.pod.spec?.containers ?? []).every(({ name }) => lastExitOf(result, name, at)?.exitCode === 0);
 
 /**
- * Returns whether, before the status showed the end of the entry, an agent requested a start of an app container after the container's last
- * exit, if any. The start may have failed.
+ * Whether an agent had requested to start an app container again when the status showed the end of the entry. The start may have failed.
  */
 const wasToRunAgain = ({ life, result, at }: Skipped): boolean =>
   (life.pod.spec?.containers ?? []).some(({ name }) => {
@@ -136,7 +133,7 @@ const properties: Record<string, Property> = {
         return;
       for (const entry of entriesOf(life)) {
         const ended = end.deferContainerStatuses?.find(({ name }) => name === entry.name)?.state?.terminated;
-        // The end may be missing after a deletion with a grace period of 0: the object may be removed before an agent writes the end.
+        // After a deletion with a grace period of 0, the object may be removed before an agent writes the end.
         if (ended === undefined && life.deletions?.some(({ graceSeconds }) => graceSeconds === 0)) continue;
         expect(ended, entry.name).toBeDefined();
         if (ended?.reason !== 'Skipped') continue;
@@ -158,8 +155,8 @@ const properties: Record<string, Property> = {
     const [turn] = postExitTurns(result, life);
     // The property does not apply without a PostExit entry's turn, nor to a forced deletion, after which no entry runs.
     if (first === undefined || turn?.turn === undefined || life.forcedAt !== undefined) return;
-    // The property does not apply once the counted outages reach the node's limit: the part of an outage beyond the limit does not move
-    // the deadline of a stage that had begun, so it shortens the reserve.
+    // The property does not apply if outages reach the node's limit: the part of an outage beyond the limit does not move the deadline of a
+    // stage that had begun, so it shortens the reserve.
     if (turn.outageSeconds >= (life.maxGracePeriodExtensionSeconds ?? 3600)) return;
     const whole = reserveMillis(life, first.reason, graceMillisOf(life, first.reason));
     // A later cause of the termination may shorten the reserve in proportion to the remaining time, down to its minimum.
@@ -210,8 +207,8 @@ const properties: Record<string, Property> = {
         if (now.deadline - before.deadline > allowed) {
           begun++;
           const reserve = reserveMillis(life, now.reason, (first?.deadline ?? 0) - (first?.startedAt ?? 0));
-          // The reserve counts from the last exit or, if nothing exited or something may be lost, from this write, but not from before
-          // the start of the termination or the end of an outage.
+          // The reserve counts from the last exit or, if nothing exited or something may be lost, from this write. It does not count from
+          // before the start of the termination or the end of an outage.
           const exitedAt = losesSomething(life) ? now.at : (lastExitBefore(result, life, now.at) ?? now.at);
           const from = Math.max(exitedAt, now.startedAt, now.outagesCountedUntil);
           expect(now.deadline).toBeLessThanOrEqual(from + reserve + allowed + SLACK_MILLIS);
@@ -228,8 +225,8 @@ const properties: Record<string, Property> = {
     expect(goneAt).toBeDefined();
     const first = Math.min(...(life.deletions ?? []).map(({ at }) => start + at), Number.POSITIVE_INFINITY);
     const deadline = shownTerminations(result).at(-1)?.deadline ?? first + 2000;
-    // Each crash may delay the removal by 10 s, because the outage counts from the agent's last sign of life, and by 2 s more, because
-    // the next agent gives signaled containers at least 2 s. Each other disturbance may delay it by one retry.
+    // Each crash may delay the removal by 10 s, because the outage counts from the agent's last sign of life, and by 2 s more, because the
+    // next agent gives signaled containers at least 2 s. Each other disturbance may delay it by one retry.
     const disturbances = (life.faults?.length ?? 0) + (life.outages?.length ?? 0) + (life.losses?.length ?? 0);
     const allowance =
       500 +

@@ -222,7 +222,7 @@ describe('when the list runs', () => {
       expect.stringContaining('the node had no time'),
     ]);
     expect(result.goneAt).toBeLessThan(result.start + 15_000);
-    // In this life, the node pressure begins after the entry has ended and before the status that shows the end is written.
+    // The node pressure begins after the entry has ended and before the status that shows the end is written.
     const unwritten = await lifeOf([{}], {
       scripts: { 'defer-1': [{}] },
       deletions: [{ at: 10_000, graceSeconds: 3 }],

@@ -1,8 +1,8 @@
 /**
- * Checks properties of the random lives of defer-lives.ts, whose Pods have defer containers (entries): the order in which containers
- * start and stop, how the entries end, and that agent crashes do not change these ends. defer-time.property.test.ts checks the times.
- * LIFEPOD_DEFER_RUNS sets the number of lives (default: 400; with `npm run test:long`: 2,000), LIFEPOD_SEED repeats a run; the seed
- * is printed. Each life is checked for all of `properties`; the test of agent crashes uses a tenth of the number of lives.
+ * Checks properties of the random lives of defer-lives.ts, whose Pods have defer containers (entries): the order in which containers start
+ * and stop, how the entries end, and that agent crashes do not change these ends. defer-time.property.test.ts checks the times.
+ * LIFEPOD_DEFER_RUNS sets the number of lives (default: 400; with `npm run test:long`: 2,000), LIFEPOD_SEED repeats a run; the seed is
+ * printed. Each life is checked for all of `properties`; the test of agent crashes uses a tenth of the number of lives.
  */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -33,10 +33,7 @@ const numRuns = Number(process.env['LIFEPOD_DEFER_RUNS'] ?? 400);
 const seed = Number(process.env['LIFEPOD_SEED']);
 console.log(`defer properties: seed ${seed}, ${numRuns} lives (LIFEPOD_SEED and LIFEPOD_DEFER_RUNS set them)`);
 
-/**
- * Returns the maximum duration, in milliseconds, of a run that stays within its timeoutSeconds in spite of crashes; infinite without
- * timeoutSeconds.
- */
+/** Returns the maximum duration of a run that stays within its timeoutSeconds in spite of crashes, in milliseconds. */
 const decisiveMillis = (timeoutSeconds = Number.POSITIVE_INFINITY): number => timeoutSeconds * 1000 - 2500;
 
 /** Returns when the status first showed the end of the entry; infinite if it never did. */
@@ -49,8 +46,8 @@ const properties: Record<string, Property> = {
   'entries run strictly in order': (result, life) => {
     const names = entriesOf(life).map(({ name }) => name);
     /**
-     * Returns whether a status had shown the end of the entry at the time `when`. The entry is then exempt: a start that was requested
-     * before this end may take effect afterwards, and an agent then stops the container.
+     * Whether a status had shown the end of the entry at the time `when`. Such an entry is exempt: a start that was requested before this
+     * end may take effect afterwards, and an agent then stops the container.
      */
     const isGivenUp = (name: string, when: number): boolean => endedAt(result, name) <= when;
     let furthest = 0;
@@ -63,13 +60,13 @@ const properties: Record<string, Property> = {
   },
 
   'entries run at most once to success': ({ trace, start }, life) => {
-    // Exits after the loss of the sandbox, and entries with a loss, are exempt: an entry that is stopped with its lost sandbox has not
+    // Exits after the loss of the sandbox, and entries with a loss, are exempt. An entry that is stopped with its lost sandbox has not
     // succeeded, and an agent may not know of a success whose record was lost. Both may run again, even after an exit with 0.
     const lostAt = start + (life.sandboxLostAt ?? Number.POSITIVE_INFINITY);
     const lost = new Set((life.losses ?? []).flatMap(({ names }) => names));
     for (const { name, livenessProbe, timeoutSeconds } of entriesOf(life)) {
-      // An entry that is stopped because its liveness probe failed or its timeoutSeconds elapsed counts as failed, even if it exited
-      // with 0, so it may run again.
+      // An entry that is stopped because its liveness probe failed or its timeoutSeconds elapsed counts as failed, even if it exited with
+      // 0, so it may run again.
       if (livenessProbe !== undefined || timeoutSeconds !== undefined || lost.has(name)) continue;
       const succeeded = trace.findIndex(
         (each) => each.name === name && each.what === 'exit' && each.exitCode === 0 && each.at < lostAt,
@@ -104,8 +101,8 @@ const properties: Record<string, Property> = {
   },
 
   'no PostExit entry starts while a process of an app container is alive': (result, life) => {
-    // An app or init container is exempt if one of its starts was requested by an agent that died, and took effect when the next agent
-    // was already running: that agent may not know of the run.
+    // An app or init container is exempt if an agent that died requested its start, and the start took effect when the next agent was
+    // running: that agent may not know of the run.
     const orphans = result.trace.filter((each) => each.what === 'start' && isOrphaned(result, each));
     const isKnown = (app: string): boolean => !orphans.some(({ name }) => name === app);
     for (const { entry, running } of starts(result.trace))
@@ -113,16 +110,16 @@ const properties: Record<string, Property> = {
   },
 
   'no PreExit entry starts after the apps got their stop signal': (result, life) => {
-    // The property does not apply if an app has a liveness or startup probe: a probe that failed before the termination stops the app,
-    // and the stop signal may follow while PreExit entries are due.
+    // The property does not apply if an app has a liveness or startup probe: a probe that failed before the termination stops the app, and
+    // the stop signal may follow while PreExit entries are due.
     if (life.pod.spec?.containers.some(({ livenessProbe, startupProbe }) => livenessProbe ?? startupProbe)) return;
     const terminations = shownTerminations(result);
     const begunAt = terminations[0]?.at ?? Number.POSITIVE_INFINITY;
     const unseenMillis = SLACK_MILLIS + (life.faults?.length ?? 0) * RETRY_MILLIS + outageMillis(life, result);
     for (const { entry, before } of starts(result.trace)) {
       if (!isEntry(entry.name) || isPostExit(life, entry.name)) continue;
-      // A start may take effect after the end of the stage or of the entry, or after a forced deletion, and so also after the apps'
-      // signal. The container must then be stopped, or end, as soon as an agent can observe it.
+      // A start may take effect after the end of the stage or of the entry, or after a forced deletion, and so also after the apps' signal.
+      // The container must then be stopped, or end, as soon as an agent can observe it.
       const inForce = terminations.findLast(({ at }) => at <= entry.at);
       const forcedAt = result.start + (life.forcedAt ?? Number.POSITIVE_INFINITY);
       const givenUpAt = Math.min(inForce?.preExitDeadline ?? 0, forcedAt, endedAt(result, entry.name));
@@ -131,8 +128,8 @@ const properties: Record<string, Property> = {
         expect(result.trace.find(ends)?.at).toBeLessThanOrEqual(entry.at + unseenMillis);
         continue;
       }
-      // A signal is allowed if it came after the end of the PreExit stage as the status showed it at that time, and an agent died later:
-      // counting the outage may move the end of the stage past the signal, so that PreExit entries may start again.
+      // A signal is allowed if the PreExit stage had ended by then, according to the status, and an agent died later: counting the outage
+      // may move the end of the stage past the signal, so that PreExit entries may start again.
       const wasInTime = (at: number): boolean =>
         at >= (terminations.findLast((each) => each.at <= at)?.preExitDeadline ?? 0) &&
         result.absences.some(({ from }) => from >= at);
@@ -147,7 +144,7 @@ const properties: Record<string, Property> = {
     life,
   ) => {
     // The property does not apply if the sandbox is lost or the machine reboots, because containers in a lost sandbox are stopped even if
-    // the list has not ended, nor if postStart hooks fail, because a sidecar whose hook failed is stopped immediately.
+    // the list has not ended. It does not apply if postStart hooks fail, because a sidecar whose hook failed is stopped immediately.
     const fails = [0, 1].some((attempt) => life.hook?.({ name: 'side-1', attempt, hook: 'postStart' }).failure);
     if (life.sandboxLostAt !== undefined || hasReboot(life) || fails) return;
     const terminations = shownTerminations(result);
@@ -199,13 +196,13 @@ const properties: Record<string, Property> = {
     for (const { name, state } of statuses.at(-1)?.status.deferContainerStatuses ?? []) {
       const runs = trace.filter((each) => each.name === name && each.what === 'exit');
       if (state?.terminated?.reason === 'Completed') expect(runs.some(({ exitCode }) => exitCode === 0)).toBe(true);
-      // After a crash, the next agent may not know whether the previous one was about to stop the run, so it may treat an exit with 0 as
-      // a failure. Such exits do not count here if a grace period of 0 was granted or a later attempt followed.
+      // After a crash, the next agent may not know whether the previous one was about to stop the run, so it may treat an exit with 0 as a
+      // failure. Such exits do not count if a grace period of 0 was granted or a later attempt followed.
       const isUnclear = ({ attempt }: TraceEntry): boolean =>
         (life.crashes ?? []).length > 0 && (hasNoTime || runs.some((run) => run.attempt > attempt));
       const isSuccess = (run: TraceEntry): boolean => run.exitCode === 0 && !isStopped(run) && !isUnclear(run);
-      // A run does not count if an agent that died requested its start, and the start took effect when the next agent was already
-      // running: that agent may not know of the run.
+      // A run does not count if an agent that died requested its start, and the start took effect when the next agent was already running:
+      // that agent may not know of the run.
       const isKnown = ({ attempt }: TraceEntry): boolean =>
         !trace.some(
           (each) => each.name === name && each.what === 'start' && each.attempt === attempt && isOrphaned(result, each),
@@ -237,7 +234,7 @@ describe('properties of the lives of Pods with defer containers', () => {
           stopMillis: 100,
           stopExitCode: 0,
         }));
-        // The result must not depend on the time that crashes cost either: a run ends well before or well after the timeoutSeconds.
+        // The result must not depend on the time that crashes cost: a run ends well before or well after the timeoutSeconds.
         if (first.runMillis > decisiveMillis(timeoutSeconds)) first.runMillis += 10_000;
         scripts[name] = restartPolicy === 'Never' ? [first] : [first, ...rest, { runMillis: 10 }];
       }

@@ -10,7 +10,7 @@ import type { ImageInfo } from '../runtime/runtime.ts';
 
 const START = 1_700_000_000_000;
 const MINUTE = 60_000;
-/** Creates a node with a disk of 1000 bytes. The images use the given numbers of bytes, and other files use `other` bytes (absent: 0). */
+/** A node with a disk of 1000 bytes. `images`: the size of each image in bytes. `other`: the size of all other files; default: 0. */
 function node(given: { images: Record<string, number>; other?: number; policy?: Partial<GarbagePolicy> }) {
   const timers = createVirtualTimers(START);
   const ending = new AbortController();

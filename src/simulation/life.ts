@@ -6,28 +6,27 @@ import type { RunScript, TraceEntry } from '../runtime/simulated/simulated-runti
 /** The duration of a call to the runtime. Life.startMillis replaces it for starts of containers. */
 export const LATENCY_MILLIS = 5;
 
-/** The agent crashes at the action number `action`, counted from 1 over all agents of the life. */
+/** `action`: the number of the action at which the agent crashes, counted from 1 over all agents of the life. */
 export interface Crash {
   action: number;
-  /** true: the action is still requested, but its result is lost. false: the action is not requested. */
+  /** Whether the action is still requested. If so, its result is lost. */
   asked: boolean;
-  /** How long no agent runs; absent: 50 ms. */
+  /** How long no agent runs; default: 50 ms. */
   millis?: number;
-  /** true: the machine reboots, so every process on it ends too. */
+  /** Whether the machine reboots, so that every process on it ends too. */
   reboot?: boolean;
 }
 
-/** The runtime does not respond for `millis`. */
 export interface Outage {
   millis: number;
   /**
-   * The outage begins at the time `at`, or `afterMillis` after the request of action number `action`. If `afterMillis` is 0 (the
-   * default), the outage begins before the action's first call.
+   * The outage begins at the time `at`, or `afterMillis` after the request of action number `action`. With 0 (the default), the outage
+   * begins before the action's first call.
    */
   at?: number;
   action?: number;
   afterMillis?: number;
-  /** true: the calls that are under way when the outage begins still take effect; absent: they do not. */
+  /** Whether calls in progress when the outage begins still take effect; default: false. */
   takesEffect?: boolean;
 }
 
@@ -53,12 +52,10 @@ export interface Deletion {
 /** A Pod and everything that happens to it. Times are milliseconds from the start of the simulation. */
 export interface Life {
   pod: Pod;
-  /**
-   * The runs of the attempts of each container, by its name; the last run repeats. A container without a script runs until it is killed.
-   */
+  /** By container: the runs of its attempts. The last run repeats. A container without a script runs until it is killed. */
   scripts: Record<string, RunScript[]>;
   deletions?: Deletion[];
-  /** When the object is removed from the API by force, so without a grace period. */
+  /** When the object is removed from the API by force, without a grace period. */
   forcedAt?: number;
   /** When clients give up defer containers (PUT pods/NAME/defer). `entry`: the container's name. */
   skips?: { at: number; entry: string }[];
@@ -66,16 +63,14 @@ export interface Life {
   /** When the runtime loses the records of the exited init containers that precede the init container that was started last. */
   initRecordsLostAt?: number;
   losses?: Loss[];
-  /** When and why the node terminates the Pod. */
   nodeEnd?: { at: number; by: Omit<NodeEnd, 'at'> };
-  /** When and why the node terminates the Pod a second time. */
   nextNodeEnd?: { at: number; by: Omit<NodeEnd, 'at'> };
   maxGracePeriodExtensionSeconds?: number;
   /** How long writing steps to the record takes; absent: they are written immediately. */
   recordMillis?: number;
   /** When the machine's clock is set, and by how many milliseconds; negative: back. */
   clockSteps?: { at: number; millis: number }[];
-  /** How long it takes until the object shows a written status; absent: 1 ms with defer containers, otherwise no time. */
+  /** How long it takes until the object shows a written status. Default: 1 ms with defer containers, otherwise no time. */
   statusMillis?: number;
   crashes?: Crash[];
   /** The agent dies at `at`, and the next agent starts `millis` later. `reboot`: as in Crash. */
@@ -83,24 +78,23 @@ export interface Life {
   outages?: Outage[];
   /** If a crash loses the result of the start of a defer container, the start fails after this time, as with containerd; absent: never. */
   cutOffStartsMillis?: number;
-  /** The duration of the start of a container; absent: LATENCY_MILLIS. */
+  /** The duration of the start of a container; default: LATENCY_MILLIS. */
   startMillis?: number | undefined;
   /** The numbers of the runtime calls that fail, counted from 1. */
   faults?: number[];
-  /** true: the runtime has no image at first; otherwise, it has busybox:1.28. */
+  /** Whether the runtime has no image at first. Otherwise, it has busybox:1.28. */
   absentImages?: boolean;
   pullable?: (reference: string) => boolean;
   /** When the agent is notified that an image with this name has appeared on the node. */
   imageAppears?: { at: number; name: string };
-  /** Mounts the volumes; rejects if the mount fails. `tries`: the number of the try, from 1. Without `mount`, every mount succeeds. */
+  /** Mounts the volumes; rejects if the mount fails. `tries`: counted from 1. Default: every mount succeeds. */
   mount?: (tries: number) => Promise<void>;
-  /** Returns the result of a probe that ends `aliveMillis` after the start of its container; absent: every probe succeeds. */
+  /** Returns the result of a probe that ends `aliveMillis` after the start of its container. Default: every probe succeeds. */
   probe?: (run: { name: string; attempt: number; probe: ProbeKind }, aliveMillis: number) => 'Success' | 'Failure';
-  /** Returns the duration of a hook, and why it fails; absent: every hook succeeds immediately. */
+  /** Returns the duration of a hook, and why it fails. Default: every hook succeeds immediately. */
   hook?: (run: { name: string; attempt: number; hook: HookKind }) => { millis: number; failure?: string };
-  /** When clients edit the object. `edit` returns the edited object. */
   edits?: { at: number; edit: (pod: Pod) => Pod }[];
-  /** When the simulation ends at the latest; absent: after 1 h. */
+  /** When the simulation ends at the latest; default: after 1 h. */
   limitMillis?: number;
 }
 
@@ -109,9 +103,9 @@ export interface LifeResult {
   /** Every call to the runtime, not counting probes and hooks. */
   calls: readonly { at: number; call: string }[];
   pod: Pod;
-  /** When nothing of the Pod was left on the node; undefined: something was left when the simulation ended. */
+  /** When nothing of the Pod was left on the node; undefined if something was left when the simulation ended. */
   goneAt: number | undefined;
-  /** When the object was removed from the API; undefined: it was not. */
+  /** When the object was removed from the API; undefined if it was not. */
   removedAt: number | undefined;
   events: (PodEvent & { at: number })[];
   transitions: Transition[];
@@ -119,9 +113,8 @@ export interface LifeResult {
   actions: { at: number; action: Action }[];
   probes: { at: number; container: string; attempt: number; probe: ProbeKind; result: 'Success' | 'Failure' }[];
   hooks: { at: number; container: string; hook: HookKind }[];
-  /** The intervals in which no agent ran. */
   absences: { from: number; to: number }[];
-  /** Actions requested while the same action was under way in the same agent. */
+  /** Actions that were requested while the same agent was executing the same action. */
   duplicates: string[];
   start: number;
   now: number;

@@ -1,6 +1,6 @@
 /**
  * Tests the example lives in the specification of defer containers: their steps must occur at the seconds in its table. Times count from
- * T0, which is status.termination.startedAt as first written, and are rounded to 0.1 s.
+ * T0, the first value of status.termination.startedAt, and are rounded to 0.1 s.
  */
 import { describe, expect, it } from 'vitest';
 import type { DeferContainer } from '../api/generated/types.ts';
@@ -10,7 +10,6 @@ import type { LifeResult } from './life.ts';
 
 const DELETED_AT = 10_000;
 const check = { exec: { command: ['check'] } };
-/** The script of a container that runs until it is killed. */
 const hangs = [{}];
 const ends = (seconds: number) => [{ runMillis: seconds * 1000 }];
 
@@ -26,7 +25,7 @@ const stepsOf = (result: LifeResult): string[] =>
       ? []
       : [`${name} ${step} ${seconds(at - startOf(result))}`];
   });
-/** Returns the successive values of S (preExitDeadline) or D (deadline) that the status showed, in seconds from T0. */
+/** Returns the successive values of S (preExitDeadline) or D (deadline) in the statuses, in seconds from T0. */
 const shown = (result: LifeResult, field: 'preExitDeadline' | 'deadline'): number[] =>
   result.statuses
     .flatMap(({ status: { termination } }) =>

@@ -85,7 +85,6 @@ it('a probe runs within 50 ms of its due time on a node with 100 Pods with two p
   };
   const ending = new AbortController();
   void runtime.events((event) => event.type === 'changed' && workers.get(event.podUid)?.changed(), ending.signal);
-  // All Pods start at the same time, so that many probes are due at the same time.
   for (let i = 0; i < PODS; i++) begin(`uid-${i}`, 1 + (i % 2));
   await timers.run(() => false, START + SECONDS * 1000);
   for (const worker of workers.values()) worker.stop();

@@ -5,7 +5,6 @@ import type { Life, Loss, Outage } from './life.ts';
 const millis = fc.constantFrom(20, 500, 5_000, 40_000, 90_000);
 const takesEffect = fc.boolean();
 
-/** An outage of the runtime that begins at a given time, or at or shortly after the request of an action. */
 export const outage: fc.Arbitrary<Outage> = fc.oneof(
   fc.record({ at: fc.integer({ min: 0, max: 120_000 }), millis, takesEffect }),
   fc.record({

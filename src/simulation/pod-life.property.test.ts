@@ -1,6 +1,6 @@
 /**
- * Properties of the lives of Pods without defer containers, over the random lives of random-lives.ts. LIFEPOD_RUNS sets the number of
- * lives for each property (default: 500; the last property uses a fifth of it), LIFEPOD_SEED repeats a run; the seed is printed.
+ * Properties of the lives of Pods without defer containers, over the random lives of random-lives.ts. LIFEPOD_RUNS sets the number of lives
+ * for each property (default: 500; the last property uses a fifth of it), LIFEPOD_SEED repeats a run; the seed is printed.
  */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -22,7 +22,6 @@ const endsOf = (trace: TraceEntry[], name: string, sandboxId: string): TraceEntr
 /** How long containers, probes and hooks may still start after the cause of a termination: actions take effect late, and agents restart. */
 const SLACK_MILLIS = 20 * LATENCY_MILLIS;
 
-/** Properties of all lives. */
 const properties: Readonly<Record<string, Property>> = {
   'init container i+1, and every app, starts only after i has succeeded in the same sandbox': ({ trace }, life) => {
     const init = initNames(life);
@@ -101,7 +100,6 @@ const properties: Readonly<Record<string, Property>> = {
   },
 };
 
-/** Properties of lives without crashes. */
 const withoutCrashes: Readonly<Record<string, Property>> = {
   'a deadline only moves earlier while one agent lives': ({ actions }) => {
     const deadlines = new Map<string, number>();
@@ -113,7 +111,6 @@ const withoutCrashes: Readonly<Record<string, Property>> = {
   },
 };
 
-/** Properties of lives without crashes and faults. */
 const undisturbed: Readonly<Record<string, Property>> = {
   'a preStop hook begins only while its container runs, and no stop signal comes before it has ended or the deadline': (
     { hooks, trace },

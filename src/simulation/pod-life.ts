@@ -1,7 +1,6 @@
 /**
- * The life of one Pod in virtual time: the real worker, executor and core on the simulated runtime, with an API that is one object.
- * The agent can crash, and the runtime can stop responding, at any time. If the agent crashes at an action, either the action is
- * not requested, or its result is lost.
+ * The life of one Pod in virtual time: the real worker, executor and core on the simulated runtime, with an API that is one object. The
+ * agent can crash, and the runtime can stop responding, at any time.
  */
 
 import { uidOf } from '../machinery/meta.ts';
@@ -113,7 +112,6 @@ function lose(runtime: SimulatedRuntime, uid: string, { what, names, millis = 60
   else runtime.damageRecords(uid, names, millis);
 }
 
-/** Returns the real executor with simulated probes, hooks and mounts, whose results the life determines. */
 function executorOf(
   life: Life,
   timers: Timers,

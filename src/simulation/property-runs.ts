@@ -10,7 +10,7 @@ export interface Runs {
   seed: number;
 }
 
-/** Returns the time limit, in milliseconds, for `numRuns` lives. A life takes about 30 ms on an idle machine. */
+/** The time limit for `numRuns` lives. A life takes about 30 ms on an idle machine. */
 export const limitMillisOf = (numRuns: number): number => 300_000 + numRuns * 300;
 
 export function holdProperties(
@@ -44,7 +44,7 @@ export function holdProperties(
       expect(lived).toBe(numRuns);
       const first = broken.get(name);
       if (first === undefined) return;
-      // Runs the lives again with this property alone, so that fast-check reports the smallest life that breaks it.
+      // Run the lives again with this property alone, so that fast-check reports the smallest life that breaks it.
       await fc.assert(
         fc.asyncProperty(arbitrary, async (life) => property(await live(life), life)),
         { numRuns, seed, path: String(first) },

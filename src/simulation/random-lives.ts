@@ -1,6 +1,6 @@
 /**
- * Random lives of Pods without defer containers. `lives` vary the containers with their scripts, probes and hooks, deadlines, deletions,
- * lost sandboxes and records, faults of the runtime, and agent crashes. In `stopping`, a run is stopped although its Pod continues.
+ * Random lives of Pods without defer containers. `lives` vary the Pod and what happens to it, including losses, faults of the runtime and
+ * agent crashes. In `stopping`, a run is stopped although its Pod continues.
  */
 import fc from 'fast-check';
 import type { Pod } from '../api/generated/types.ts';
@@ -8,10 +8,7 @@ import type { RunScript } from '../runtime/simulated/simulated-runtime.ts';
 import type { Life, LifeResult } from './pod-life.ts';
 import { simulatedPod } from './simulated-pod.ts';
 
-/**
- * Returns an arbitrary that is undefined except in one of `lives` cases. (`freq` of fc.option() means the opposite: one in `freq` is
- * undefined.)
- */
+/** Undefined except in one of `lives` cases. (`freq` of fc.option() means the opposite: one in `freq` is undefined.) */
 export const oneIn = <T>(lives: number, arbitrary: fc.Arbitrary<T>): fc.Arbitrary<T | undefined> =>
   fc.oneof({ weight: lives - 1, arbitrary: fc.constant(undefined) }, { weight: 1, arbitrary });
 
@@ -36,7 +33,7 @@ export const probe = fc.record({
   failureThreshold: fc.integer({ min: 1, max: 3 }),
 });
 const hook = fc.constant({ exec: { command: ['do'] } });
-/** The probes and hooks of app containers; sidecars get the hooks, too. Undefined in half of the lives. */
+/** The probes and hooks of app containers. Sidecars get the hooks, too. */
 const extras = oneIn(
   2,
   fc.record(
@@ -51,8 +48,8 @@ const extras = oneIn(
 );
 
 /**
- * Lives that follow the scripts of their containers, unless a probe, hook, deletion, deadline, loss, fault or crash intervenes. Some do
- * not end on their own: their apps are restarted or run until they are stopped.
+ * Lives that follow the scripts of their containers, unless a probe, hook, deletion, deadline, loss, fault or crash intervenes. Some do not
+ * end on their own: their apps are restarted or run until they are stopped.
  */
 export const lives = fc
   .record({
@@ -106,7 +103,6 @@ export const lives = fc
     };
   });
 
-/** Returns the Pod with another image for every app container. */
 export function withOtherImage(pod: Pod): Pod {
   const containers = (pod.spec?.containers ?? []).map((container) => ({ ...container, image: 'other:1' }));
   return { ...pod, spec: { ...pod.spec, containers } };

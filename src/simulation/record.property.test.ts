@@ -1,7 +1,7 @@
 /**
- * Properties of the PodRecord, the stored list of the steps of a Pod's life, over the random lives of random-lives.ts and
- * defer-lives.ts, but without their losses of containers and container records. LIFEPOD_RUNS sets the number of lives for each property
- * (default: 300), LIFEPOD_SEED repeats a run; the seed is printed.
+ * Properties of the PodRecord, the stored list of the steps of a Pod's life, over the random lives of random-lives.ts and defer-lives.ts,
+ * but without their losses of containers and container records. LIFEPOD_RUNS sets the number of lives for each property (default: 300),
+ * LIFEPOD_SEED repeats a run; the seed is printed.
  */
 import type fc from 'fast-check';
 import { describe, expect } from 'vitest';
@@ -16,16 +16,15 @@ const numRuns = Number(process.env['LIFEPOD_RUNS'] ?? 300);
 const seed = Number(process.env['LIFEPOD_SEED']);
 console.log(`record properties: seed ${seed}, ${numRuns} cases each (LIFEPOD_SEED and LIFEPOD_RUNS set them)`);
 
-/** A decision may be missing from the record if an agent made it less than this time before its death. */
+/** A decision that an agent made less than this time before its death may be missing in the record. */
 const UNWRITTEN_MILLIS = 100;
 
 /** The time that an agent may take to observe a step, except the time of outages. */
 const UNSEEN_MILLIS = 15_000;
 
 /**
- * Returns the time in the simulation until which the record must have every step of a Pod that still exists at the end. Later steps may be
- * missing because no agent has lived long enough to observe and write them: the last agent may have died shortly before the end, or an
- * outage of the runtime may have lasted until the end.
+ * Returns the time until which the record must have every step of a Pod that still exists at the end. Later steps may be missing: the last
+ * agent may have died shortly before the end, or an outage may have lasted until the end.
  */
 function seenUntil({ now, absences }: LifeResult, { outages = [] }: Life): number {
   const needed = outages.reduce((sum, { millis }) => sum + millis, UNSEEN_MILLIS);
@@ -42,7 +41,6 @@ interface Recorded {
   life: Life;
 }
 
-/** Checks the properties on the same lives, each of which runs once. */
 function hold(properties: Readonly<Record<string, (recorded: Recorded) => void>>, arbitrary: fc.Arbitrary<Life>): void {
   const ofRecords = Object.entries(properties).map(([name, property]): [string, Property] => [
     name,
@@ -58,26 +56,25 @@ function hold(properties: Readonly<Record<string, (recorded: Recorded) => void>>
   holdProperties(Object.fromEntries(ofRecords), observed, { numRuns, seed });
 }
 
-/** Returns the lives with writes of the record that take longer than a runtime call. Steps not written when the agent crashes are lost. */
+/** Writes of the record take longer than a runtime call. Steps not written when the agent crashes are lost. */
 const written = (arbitrary: fc.Arbitrary<Life>): fc.Arbitrary<Life> =>
   arbitrary.map((life) => ({ ...life, recordMillis: 3 * LATENCY_MILLIS }));
 
-/** Returns whether the object was removed while no agent ran or just before one died. The record may then not show why the Pod ended. */
+/** Whether the object was removed while no agent ran or just before one died. The record may then not show why the Pod ended. */
 const endsUnseen = ({ absences, start }: LifeResult, { forcedAt }: Life): boolean =>
   forcedAt !== undefined &&
   absences.some(({ from, to }) => start + forcedAt <= to && start + forcedAt >= from - UNWRITTEN_MILLIS);
 
 /**
- * Returns whether, in a life with a forced deletion, an agent died when nothing in the runtime changed any more, except by a call that it
- * had sent. The agent may have died before it had written the last steps. The next agent does not adopt the Pod, but may complete the
- * record (src/node/record/close-records.ts).
+ * Whether, in a life with a forced deletion, an agent died after the last change in the runtime, apart from calls that the agent had sent.
+ * The agent may have died before it wrote the last steps. The next agent does not adopt the Pod, but may complete the record
+ * (src/node/record/close-records.ts).
  */
 const endsUnwritten = ({ absences, trace }: LifeResult, { forcedAt }: Life): boolean =>
   forcedAt !== undefined && absences.some(({ from }) => !trace.some(({ at }) => at > from + LATENCY_MILLIS));
 
 const TYPES = { start: 'Started', exit: 'Exited', sandbox: 'SandboxReady' } as const;
 
-/** Returns a line such as `Exited app-1#0 137 at 12`. */
 const lineOf = (type: string, name: string, attempt: number | undefined, exitCode: number | undefined, at: number) =>
   `${type} ${name}#${attempt} ${exitCode ?? ''} at ${at}`;
 
@@ -189,8 +186,7 @@ const withDeferContainers: Readonly<Record<string, (recorded: Recorded) => void>
       expect(ends.length).toBeLessThanOrEqual(1);
       expect(of('DeferBegan').length).toBeLessThanOrEqual(1);
       if (of('Started').length > 0) expect(of('DeferBegan')[0]).toBeLessThan(of('Started')[0] ?? 0);
-      // Lives with crashes, faults or slow starts are exempt: a start whose agent crashed, whose call failed, or that is slow may take
-      // effect after the entry's end.
+      // Lives with crashes, faults or slow starts are exempt: their starts may take effect after the entry's end.
       if (life.crashes?.length === 0 && life.faults?.length === 0 && (life.startMillis ?? 0) <= LATENCY_MILLIS)
         for (const end of of('DeferEnded')) expect(Math.max(...of('Exited'), -1)).toBeLessThan(end);
       const status = result.pod.status?.deferContainerStatuses?.find((each) => each.name === name);
@@ -207,17 +203,16 @@ const withDeferContainers: Readonly<Record<string, (recorded: Recorded) => void>
   },
 };
 
-/** Checks that the record is complete although its writes take time. */
 const isComplete = ({ result, record, life }: Recorded) => {
   const recorded = stepsOfRecord(record);
   expect(new Set(recorded).size).toBe(recorded.length);
   expect(recorded).toEqual(expect.arrayContaining(stepsOfTrace(result, life)));
-  // After a delete with a grace period of 0, the record may lack the last steps: the agent does not request the final deletion,
-  // which would wait until the record is written.
+  // After a delete with a grace period of 0, the record may lack the last steps: the agent does not request the final deletion, which would
+  // wait until the record is written.
   const isForced = life.deletions?.some(({ graceSeconds }) => graceSeconds === 0);
   if (result.goneAt === undefined || isForced) return;
-  // The record may be empty only if the Pod ended unseen: an agent that starts after the removal finds the Pod only through
-  // containers or steps that are left of it.
+  // The record may be empty only if the Pod ended unseen: an agent that starts after the removal finds the Pod only through containers or
+  // steps that are left of it.
   if (record.length === 0) return expect(endsUnseen(result, life)).toBe(true);
   const began = record.filter((step) => step.type === 'TerminationBegan');
   if (!endsUnseen(result, life)) expect(began).toHaveLength(1);

@@ -10,7 +10,6 @@ const LATENCY_MILLIS = 5;
 const never = new AbortController().signal;
 const identity = { uid: 'uid', namespace: 'default', name: 'pod' };
 
-/** Creates a simulated runtime with one sandbox, and returns functions that create, start and observe containers and let time pass. */
 async function started(scripts: Record<string, RunScript>) {
   const timers = createVirtualTimers(START);
   const runtime = createSimulatedRuntime({

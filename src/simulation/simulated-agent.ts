@@ -1,7 +1,7 @@
 /**
- * The agent of a node in virtual time: the real worker and executor on the simulated runtime and API. The agent dies as the life
- * specifies. The next agent starts with the data that an agent finds on its node: the Pod's journal, a termination that the node
- * decided, and the time of the previous agent's last sign of life.
+ * The agent of a node in virtual time: the real worker and executor on the simulated runtime and API. The agent dies as the life specifies.
+ * The next agent starts with the data that an agent finds on its node: the Pod's journal, a termination that the node decided, and the time
+ * of the previous agent's last sign of life.
  */
 
 import type { PodRecord } from '../api/generated/types.ts';
@@ -41,12 +41,11 @@ interface Absence {
 export function createSimulatedAgent(options: AgentOptions): SimulatedAgent {
   const { timers, runtime, api, result } = options;
   let worker: PodWorker | undefined;
-  /** The Pod's journal, which the agent stores on its node. */
   let kept: Journal = { stops: {} };
   let nodeEnd: NodeEnd | undefined;
   let alive: { since: number } | undefined;
   let adopting = false;
-  /** The time of the previous agent's last sign of life; undefined: there was no previous agent. */
+  /** The time of the previous agent's last sign of life; undefined if there was no previous agent. */
   let lastSign: number | undefined;
 
   const crash = (millis = ABSENT_MILLIS, reboot = false): void => {
@@ -125,7 +124,7 @@ async function adoptRemoved(
   result.goneAt ??= timers.now();
 }
 
-/** Returns a client with the object that closeRecords() reads: the record as written so far, if any. */
+/** A client that returns the record as written so far. */
 function clientOf(api: SimulatedApi, { transitions }: LifeResult): Client {
   const { name, namespace, uid = '' } = api.pod.metadata;
   const record: PodRecord = {

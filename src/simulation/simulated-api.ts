@@ -15,7 +15,7 @@ export interface SimulatedApi {
   remove(): void;
 }
 
-/** Creates an API with a copy of the Pod `first`. `changed` is called after each change of the object. */
+/** `changed` is called after each change of the object. */
 export function createSimulatedApi(first: Pod, timers: Timers, changed: () => void): SimulatedApi {
   let pod = structuredClone(first);
   let removed = false;
@@ -58,7 +58,7 @@ const union = (one: readonly string[] = [], other: readonly string[] = []): stri
   ...new Set([...one, ...other]),
 ];
 
-/** Adds the stored skips to a status that the agent may have computed before the skips were stored. */
+/** The agent may have computed the status before the skips were stored. */
 function withSkips(status: PodStatus, before: PodStatus | undefined): PodStatus {
   const skip = union(before?.termination?.skip, status.termination?.skip);
   if (status.termination === undefined || skip.length === 0) return status;

@@ -12,9 +12,7 @@ export function simulatedPod(given: {
   graceSeconds?: number;
   each?: object;
   defers?: Partial<DeferContainer>[];
-  /** Fields that are added to every sidecar. */
   eachSidecar?: object;
-  /** Further fields of the spec. */
   spec?: object;
 }): Pod {
   const container = (name: string) => ({ name, image: 'busybox:1.28', imagePullPolicy: 'IfNotPresent' });

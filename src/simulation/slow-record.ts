@@ -3,8 +3,8 @@ import type { WorkerPorts } from '../node/pod/worker/ports.ts';
 import type { Timers } from '../platform/platform.ts';
 
 /**
- * Returns an agent's record whose writes take `millis`. Steps that are reported during a write are written by the next write; steps that
- * are not written when the agent dies are lost. If `millis` is undefined, steps are written immediately.
+ * A record whose writes take `millis`; undefined: no time. Steps that are reported during a write are written by the next write. Steps that
+ * are not written when the agent dies are lost.
  */
 export function slowRecord(
   timers: Timers,

@@ -11,7 +11,7 @@ const probed = {
   startupProbe: { exec: { command: ['check'] }, periodSeconds: 1 },
   readinessProbe: { exec: { command: ['check'] }, periodSeconds: 1 },
 };
-/** How long the start of a simulated container takes, in milliseconds, as with a real runtime. */
+/** How long the start of a simulated container takes, as with a real runtime. */
 const startMillis = 100;
 
 const lives: [string, Life, number][] = [

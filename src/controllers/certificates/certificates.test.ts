@@ -1,4 +1,3 @@
-/** Tests the controller with the real registry and a real authority, in virtual time. */
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { CertificateSigningRequest } from '../../api/generated/types.ts';
@@ -64,7 +63,6 @@ const shown = (): string[] => [
   ...(current()?.status?.conditions ?? []).map(({ type, reason, message }) => `${type} ${reason}: ${message}`),
   ...(current()?.status?.certificate === undefined ? [] : ['issued']),
 ];
-/** Approves or denies the request, as an administrator does. */
 async function decide(type: 'Approved' | 'Denied'): Promise<void> {
   const request = (await backend.get(CERTIFICATE_SIGNING_REQUESTS, undefined, 'one')) as CertificateSigningRequest;
   const conditions = [{ type, status: 'True', reason: 'Mine', message: 'by hand' }];

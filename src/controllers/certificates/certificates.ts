@@ -1,10 +1,10 @@
 /**
  * Approves the requests of nodes for client certificates, has approved requests signed, and deletes old requests.
  *
- * Reads: certificatesigningrequests; clusterroles and clusterrolebindings, because a new right may allow the approval of a request that
- * waits. Writes: certificatesigningrequests (approval, status, delete).
- * Source: the controllers csrapproving, csrsigning and csrcleaner of v1.33 (behavior and wording). Two differences: upstream repeatedly
- * retries a request that it could not approve, and looks for old requests once an hour.
+ * Reads: certificatesigningrequests; clusterroles and clusterrolebindings, because a new right may allow the approval of a pending request.
+ * Writes: certificatesigningrequests (approval, status, delete).
+ * Source: the controllers csrapproving, csrsigning and csrcleaner of v1.33 (behavior and wording). Differences: upstream retries a request
+ * that it could not approve, and looks for old requests once an hour.
  */
 import type { CertificateSigningRequest, CertificateSigningRequestCondition } from '../../api/generated/types.ts';
 import { CERTIFICATE_SIGNING_REQUESTS, CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES } from '../../api/resources.ts';
@@ -19,12 +19,11 @@ import { decide, stepOf } from './decide.ts';
 import { automaticApprovals } from './node-requests.ts';
 import { SIGNERS } from './signers.ts';
 
-/** The key in the queue for all requests that wait for an approval. No request has this name. */
+/** The queue key that stands for all requests that wait for an approval. No request has this name. */
 const ALL = '';
 
 export interface CertificateOptions {
   authority: CertificateAuthority;
-  /** Checks whether the sender of a request has a right that allows an automatic approval of the request. */
   authorizer: Pick<Authorizer, 'authorize'>;
 }
 
@@ -39,7 +38,6 @@ export async function startCertificates(options: ControllerOptions & Certificate
     { signal },
     { added: add, updated: add, deleted: ({ metadata }) => wakes.cancel(metadata.name) },
   );
-  /** Queues a review of all waiting requests, because a right may have been added. */
   const reviewAgain = (): void => queue.add(ALL);
   for (const resource of [CLUSTER_ROLES, CLUSTER_ROLE_BINDINGS])
     informers.follow(resource, { signal }, { added: reviewAgain, updated: reviewAgain });
@@ -91,13 +89,12 @@ export async function startCertificates(options: ControllerOptions & Certificate
       await requestClient.updateStatus(withCondition(request, condition));
       return;
     }
-    // The signer has refused all other usages.
+    // Any other usage was refused above.
     const certificate = await authority.sign(encoded, { usages: usages as Usage[], expirationSeconds });
     await requestClient.updateStatus({ ...request, status: { ...status, certificate } });
   }
 }
 
-/** Returns the user who created the request. */
 const senderOf = ({ spec }: CertificateSigningRequest): UserInfo => ({
   name: spec.username ?? '',
   groups: spec.groups ?? [],

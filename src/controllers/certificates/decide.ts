@@ -9,12 +9,11 @@ import { KUBELET_CLIENT_SIGNER } from './node-requests.ts';
 import { SIGNERS } from './signers.ts';
 
 const HOUR_MILLIS = 60 * 60 * 1000;
-/** How long a request is kept after it was denied or has failed, or, if it has a certificate, after it was approved. */
+/** How long a denied, failed or issued request is kept, counted from its denial, failure or approval. */
 const DECIDED_MILLIS = HOUR_MILLIS;
-/** How long requests are kept without a decision. */
 const PENDING_MILLIS = 24 * HOUR_MILLIS;
 
-/** The next step: check whether the request may be approved automatically, sign it, delete it, or do nothing before its deletion. */
+/** `review`: check whether the request may be approved automatically. `wait`: do nothing until the request expires. */
 export type Step = 'review' | 'sign' | 'delete' | 'wait';
 
 export function decide(request: CertificateSigningRequest, now: Millis): { step: Step; deleteAt: Millis | undefined } {
@@ -22,14 +21,13 @@ export function decide(request: CertificateSigningRequest, now: Millis): { step:
   return { step: deleteAt !== undefined && now >= deleteAt ? 'delete' : stepOf(request), deleteAt };
 }
 
-/** Returns the next step of a request whose time of deletion has not come. */
 export function stepOf(request: CertificateSigningRequest): Step {
   if (hasCondition(request, 'Denied') || hasCondition(request, 'Failed') || isIssued(request)) return 'wait';
   if (!hasCondition(request, 'Approved')) return request.spec.signerName === KUBELET_CLIENT_SIGNER ? 'review' : 'wait';
   return SIGNERS.has(request.spec.signerName) ? 'sign' : 'wait';
 }
 
-/** Returns when the request must be deleted; undefined for an approved request without a certificate, or if timestamps are missing. */
+/** Returns undefined for an approved request without a certificate, and if timestamps are missing. */
 function deletionTime(request: CertificateSigningRequest): Millis | undefined {
   const { metadata, status } = request;
   const conditions = status?.conditions ?? [];
@@ -44,7 +42,7 @@ function deletionTime(request: CertificateSigningRequest): Millis | undefined {
 const later = (time: Millis | undefined, millis: Millis): Millis | undefined =>
   time === undefined ? undefined : time + millis;
 
-/** Returns when the issued certificate expires; undefined if there is none, or if another signer has issued a malformed one. */
+/** Returns when the certificate expires; undefined without a certificate, and for a malformed one from another signer. */
 function certificateEnd({ status }: CertificateSigningRequest): Millis | undefined {
   if (!status?.certificate) return undefined;
   try {

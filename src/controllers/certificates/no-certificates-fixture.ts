@@ -1,4 +1,4 @@
-/** Provides options for tests that start all controllers and in which no client requests a certificate: every call is rejected. */
+/** Options for tests in which no client requests a certificate: every call is rejected. */
 import type { CertificateOptions } from './certificates.ts';
 
 const none = (): Promise<never> => Promise.reject(new Error('no client asks for a certificate'));

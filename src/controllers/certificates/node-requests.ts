@@ -10,10 +10,7 @@ export const KUBELET_CLIENT_SIGNER = 'kubernetes.io/kube-apiserver-client-kubele
 const NODES_GROUP = 'system:nodes';
 const NODE_PREFIX = 'system:node:';
 
-/**
- * Returns an error text unless the usages are `digital signature` and the purpose; undefined if they are. `key encipherment`, which is for
- * RSA keys, is optional.
- */
+/** Returns an error text unless the usages are `digital signature` and `purpose`. `key encipherment` is for RSA keys and optional. */
 function usageError(usages: readonly string[], purpose: 'client auth' | 'server auth'): string | undefined {
   const required = ['digital signature', 'key encipherment', purpose].sort();
   const sent = new Set(usages);
@@ -28,7 +25,7 @@ const isOfNodes = ({ organizations }: CertificateRequest): boolean =>
 const organizationError = 'subject organization is not system:nodes';
 const nameError = 'subject common name does not begin with system:node:';
 
-/** Returns why the request is not one for the client certificate of a node; undefined if it is one. */
+/** Returns why the request is not a valid request of a node for a client certificate; undefined if it is one. */
 export function kubeletClientError(contents: CertificateRequest, usages: readonly string[]): string | undefined {
   const { commonName, dnsNames, emails, ips, uris } = contents;
   if (!isOfNodes(contents)) return organizationError;
@@ -40,7 +37,7 @@ export function kubeletClientError(contents: CertificateRequest, usages: readonl
   return usageError(usages, 'client auth');
 }
 
-/** Returns why the request is not one for the serving certificate of a node; undefined if it is one. */
+/** Returns why the request is not a valid request of a node for a serving certificate; undefined if it is one. */
 export function kubeletServingError(contents: CertificateRequest, usages: readonly string[]): string | undefined {
   const { commonName, dnsNames, emails, ips, uris } = contents;
   if (!isOfNodes(contents)) return organizationError;
@@ -51,8 +48,8 @@ export function kubeletServingError(contents: CertificateRequest, usages: readon
 }
 
 /**
- * A right that allows an automatic approval: the sender of a request may create this subresource of certificatesigningrequests. `message`
- * is the message of the condition Approved.
+ * An automatic approval requires that the sender of the request may create this subresource of certificatesigningrequests. `message`: the
+ * message of the condition Approved.
  */
 export interface AutomaticApproval {
   subresource: 'selfnodeclient' | 'nodeclient';
@@ -60,8 +57,8 @@ export interface AutomaticApproval {
 }
 
 /**
- * Returns the rights that allow an automatic approval of a request for KUBELET_CLIENT_SIGNER, in the order in which they are checked; none
- * if the request is never approved automatically. One of the rights is sufficient.
+ * Returns the rights of which one is sufficient for an automatic approval, in the order of the checks; an empty list if the request is
+ * never approved automatically.
  */
 export function automaticApprovals(
   { spec }: CertificateSigningRequest,

@@ -5,7 +5,7 @@
 import type { CertificateRequest } from '../../ports/certificates.ts';
 import { KUBELET_CLIENT_SIGNER, kubeletClientError, kubeletServingError } from './node-requests.ts';
 
-/** Returns why the signer refuses the request; undefined if it does not. */
+/** Returns why the signer refuses the request; undefined if the signer accepts it. */
 type SignerRule = (contents: CertificateRequest, usages: readonly string[]) => string | undefined;
 
 function apiClientError(_: CertificateRequest, usages: readonly string[]): string | undefined {
@@ -15,7 +15,7 @@ function apiClientError(_: CertificateRequest, usages: readonly string[]): strin
   return usages.includes('client auth') ? undefined : 'missing required usage for client certificate: client auth';
 }
 
-/** The rules by the names of the signers. Requests for other signers are not signed. */
+/** By signer name. Requests for other signers are not signed. */
 export const SIGNERS: ReadonlyMap<string, SignerRule> = new Map([
   ['kubernetes.io/kube-apiserver-client', apiClientError],
   [KUBELET_CLIENT_SIGNER, kubeletClientError],

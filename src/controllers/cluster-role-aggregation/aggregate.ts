@@ -7,8 +7,8 @@ import { type JsonValue, jsonEqual } from '../../machinery/json-value.ts';
 import { labelSelectorMatcher } from '../../machinery/labels.ts';
 
 /**
- * Returns the rules of all other roles that the aggregationRule selects, without duplicates, in the order of the selectors and then of the
- * names of the roles. Returns undefined if the role already has exactly these rules. `roles`: all roles, in the order of their names.
+ * Returns the rules of the selected roles without duplicates, in the order of the selectors and then of the roles; undefined if the role
+ * already has these rules. `roles`: all roles, sorted by name.
  */
 export function aggregatedRules(role: ClusterRole, roles: readonly ClusterRole[]): PolicyRule[] | undefined {
   const rules = new Map<string, PolicyRule>();

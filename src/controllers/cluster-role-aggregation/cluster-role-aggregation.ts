@@ -1,6 +1,5 @@
 /**
- * Keeps the rules of each ClusterRole with an aggregationRule equal to the rules of the ClusterRoles that the aggregationRule selects by
- * label.
+ * Copies to each ClusterRole with an aggregationRule the rules of the ClusterRoles that the aggregationRule selects.
  *
  * Reads: clusterroles. Writes: clusterroles (server-side apply of the rules).
  * Source: pkg/controller/clusterroleaggregation of v1.33 (behavior and field manager).
@@ -14,7 +13,7 @@ import { aggregatedRules } from './aggregate.ts';
 const FIELD_MANAGER = 'clusterrole-aggregation-controller';
 
 const isAggregated = ({ aggregationRule }: ClusterRole): boolean => aggregationRule !== undefined;
-/** The only key of the index of the roles with an aggregationRule. */
+/** The only key of aggregatedKeys(). */
 const AGGREGATED = 'aggregated';
 const aggregatedKeys = (role: ClusterRole): readonly string[] => (isAggregated(role) ? [AGGREGATED] : []);
 
@@ -27,7 +26,7 @@ export async function startClusterRoleAggregation({ client, informers, ...option
     { signal },
     { added: () => enqueue(), updated: () => enqueue(), deleted: () => enqueue() },
   );
-  /** All roles in the order of their names; undefined after a role has changed. */
+  /** All roles sorted by name; undefined after a role has changed. */
   let sorted: ClusterRole[] | undefined;
   const process = async (name: string): Promise<void> => {
     const role = roles.get(undefined, name);

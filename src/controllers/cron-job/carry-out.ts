@@ -1,5 +1,5 @@
 /**
- * Carries out the decision of reconcile() about a CronJob: first the status and the Events, then the deletions, then the start of a Job.
+ * Writes the decision of reconcile() about a CronJob to the API: first the status, then the deletions, then the new Job.
  * Source: pkg/controller/cronjob/cronjob_controllerv2.go of v1.33 (behavior and wording).
  */
 import { isDeepStrictEqual } from 'node:util';
@@ -24,9 +24,9 @@ export interface CronJobWriter {
 }
 
 /**
- * Carries out the decision. Resolves with true once the informers' caches contain the writes, or with false, without an effect, if the
- * CronJob was changed or deleted meanwhile, because that change causes the next decision. Rejects if the status or the new Job cannot be
- * written, or a replaced Job cannot be deleted; any other failed deletion is only reported as an Event.
+ * Resolves with true once the informers' caches contain the writes. Resolves with false, without any effect, if the CronJob was changed or
+ * deleted meanwhile: the change causes the next decision. Rejects if the status or the new Job cannot be written, or a replaced Job cannot
+ * be deleted. Other failed deletions are only reported as Events.
  */
 export async function carryOut(writer: CronJobWriter, cronJob: CronJob, decision: Decision): Promise<boolean> {
   const { notes, status, remove, start } = decision;
@@ -57,8 +57,8 @@ async function carryOutStart(writer: CronJobWriter, cronJob: CronJob, start: Sta
 }
 
 /**
- * Creates the Job and resolves to it. If a Job of the CronJob already has the name, resolves to that Job. Resolves to undefined if another
- * owner's Job has the name, or if the namespace is being deleted. Reports any other error as an Event and rejects with it.
+ * Creates the Job. If the CronJob already has a Job with the name, resolves with that Job. Resolves with undefined if another owner's Job
+ * has the name, or if the namespace is being deleted. Other errors are also reported as Events.
  */
 async function createJob(writer: CronJobWriter, cronJob: CronJob, job: Job): Promise<Job | undefined> {
   const { name, namespace } = job.metadata;
@@ -70,7 +70,7 @@ async function createJob(writer: CronJobWriter, cronJob: CronJob, job: Job): Pro
   } catch (error) {
     if (isNamespaceTerminating(error)) return undefined;
     if (isApiError(error, 'AlreadyExists')) {
-      // The call of an engine that has been killed may take effect after the next engine has read the Jobs.
+      // A create of a killed engine may take effect after the next engine has listed the Jobs.
       const existing = await writer.jobClient.get(name, namespace);
       await writer.jobs.reached(existing.metadata.resourceVersion);
       return isControlledBy(existing, cronJob) ? existing : undefined;
@@ -81,8 +81,8 @@ async function createJob(writer: CronJobWriter, cronJob: CronJob, job: Job): Pro
 }
 
 /**
- * Deletes the Job in the background, so that the garbage collector deletes its Pods. Resolves to whether the deletion succeeded. NotFound,
- * and a Job with the name but another UID, are success.
+ * Deletes the Job in the background, so that the garbage collector deletes its Pods. Resolves with false if the deletion failed. A missing
+ * Job is success.
  */
 async function removeJob(
   { jobClient, jobs, events }: CronJobWriter,
@@ -101,7 +101,6 @@ async function removeJob(
   return true;
 }
 
-/** Writes the status if it differs. Resolves to the CronJob with the status; undefined if the CronJob was changed or deleted meanwhile. */
 async function writeStatus(
   { cronJobClient, cronJobs }: CronJobWriter,
   cronJob: CronJob,

@@ -1,4 +1,3 @@
-/** Makes objects for the tests of CronJobs. */
 import type {
   CronJob,
   CronJobSpec,
@@ -12,11 +11,9 @@ import { formatTime, type Millis } from '../../machinery/time.ts';
 import { controllerReference } from '../ownership/owner.ts';
 import { CRON_JOB, jobOf } from './jobs.ts';
 
-/** Noon on a Saturday, in UTC. */
 export const NOW: Millis = Date.UTC(2026, 0, 31, 12);
 export const MINUTE: Millis = 60_000;
 
-/** Returns the spec of a CronJob whose schedule matches each minute. */
 export const spec = (changes: Partial<CronJobSpec> = {}): CronJobSpec => ({
   schedule: '* * * * *',
   concurrencyPolicy: 'Allow',
@@ -27,7 +24,6 @@ export const spec = (changes: Partial<CronJobSpec> = {}): CronJobSpec => ({
   ...changes,
 });
 
-/** Returns a CronJob `tick` in the namespace `a`, created at noon. */
 export const cronJob = (
   changes: Partial<CronJobSpec> = {},
   status: CronJobStatus = {},
@@ -40,7 +36,6 @@ export const cronJob = (
   status,
 });
 
-/** Returns the status of a finished Job that started at the time and took a second, as the controller of Jobs writes it. */
 export function finished(type: 'Complete' | 'Failed', started: Millis): JobStatus {
   const end = formatTime(started + 1000);
   const types = [type === 'Complete' ? 'SuccessCriteriaMet' : 'FailureTarget', type];
@@ -51,13 +46,13 @@ export function finished(type: 'Complete' | 'Failed', started: Millis): JobStatu
   };
 }
 
-/** Returns the Job that the controller creates for the time; its UID is its name. */
+/** Returns the Job that the controller creates for `scheduled`. Its UID is its name. */
 export function scheduledJob(scheduled: Millis, status: JobStatus = {}): Job {
   const job = jobOf(cronJob(), scheduled);
   return { ...job, metadata: { ...job.metadata, uid: job.metadata.name }, status };
 }
 
-/** Returns the Job that `kubectl create job NAME --from=cronjob/tick` creates; its UID is its name. */
+/** Returns the Job that `kubectl create job NAME --from=cronjob/tick` creates. Its UID is its name. */
 export const manualJob = (name: string, status: JobStatus = {}): Job => ({
   apiVersion: 'batch/v1',
   kind: 'Job',

@@ -1,7 +1,6 @@
 /**
  * Tests properties of the CronJob controller while time passes and jumps, Jobs end and are deleted, and the engine is killed between any
- * two of its writes. The informers are some turns of the event loop behind. The test ends Jobs as the controller of Jobs does. LIFEPOD_SEED
- * repeats a run; the seed is printed.
+ * two of its writes. The test ends Jobs as the Job controller does. LIFEPOD_SEED repeats a run; the seed is printed.
  */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
@@ -70,7 +69,7 @@ class World {
   readonly #engines: KilledEngines;
   readonly #spec: CronJobSpec;
   readonly #started = new Set<number>();
-  /** Whether all Jobs end after each write of the engine, so that the next engine finds only finished Jobs. */
+  /** Ends all Jobs after each write of the engine, so that the next engine finds only finished Jobs. */
   #endJobs = false;
 
   constructor(backend: RegistryBackend, timers: VirtualTimers, lags: Record<string, number>, changes: object) {
@@ -126,14 +125,14 @@ class World {
     await this.#backend.patch(CRON_JOBS, 'a', 'tick', 'application/merge-patch+json', { spec: { suspend } });
   }
 
-  /** Ends all Jobs, and checks that the next time is started and that the status is complete. */
+  /** Ends all Jobs, and checks that the next scheduled Job starts and that the status is complete. */
   async settle(): Promise<void> {
     this.#engines.killAfter(Number.POSITIVE_INFINITY);
     this.#endJobs = false;
     await this.suspend(false);
     await this.#rest();
     const before = this.#started.size;
-    // All times are multiples of ten seconds, so that each of them is seen at once, and no starting deadline excludes it.
+    // All times are multiples of ten seconds, so the controller sees each scheduled time at once, before its starting deadline.
     this.#timers.advance(10 * SECOND - (this.#timers.now() % (10 * SECOND)));
     for (let round = 0; round < 24; round++) {
       await this.#rest();
@@ -165,7 +164,7 @@ class World {
     );
   }
 
-  /** Resolves once the engines make no further calls. Time passes only then, so that each decision belongs to the current time. */
+  /** Resolves when the engines make no further calls. The clock advances only then, so that each decision belongs to the current time. */
   async #rest(): Promise<void> {
     for (let calls = -1; calls !== this.#backend.calls.length; ) {
       calls = this.#backend.calls.length;
@@ -173,7 +172,7 @@ class World {
     }
   }
 
-  /** Checks a new Job. `others`: the Jobs that were running before the new one. */
+  /** `others`: the Jobs that ran before the new Job was created. */
   #check(job: Job, others: readonly Job[]): void {
     const scheduled = scheduledTimeOf(job, this.#cronJob()) ?? 0;
     const now = this.#timers.now();

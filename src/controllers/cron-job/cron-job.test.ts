@@ -27,7 +27,6 @@ async function change(changes: Partial<CronJobSpec>): Promise<void> {
   await backend.patch(CRON_JOBS, 'a', 'tick', 'application/merge-patch+json', { spec: changes });
   await settled();
 }
-/** Advances the clock minute by minute, and after each minute waits until the controller has processed the changes. */
 async function pass(minutes: number): Promise<void> {
   for (let minute = 0; minute < minutes; minute++) {
     timers.advance(MINUTE);
@@ -38,11 +37,9 @@ const tick = (): CronJob => backend.objects(CRON_JOBS)[0] as CronJob;
 const jobs = (): Job[] => backend.objects(JOBS) as Job[];
 const names = (): string[] => jobs().map(({ metadata }) => metadata.name);
 const activeNames = (): (string | undefined)[] => (tick().status?.active ?? []).map(({ name }) => name);
-/** Returns the name of the Job for the current minute, or for the minute `ago` minutes before. */
 const nameNow = (ago = 0): string => `tick-${Math.floor(timers.now() / MINUTE) - ago}`;
 const events = (): string[] =>
   (backend.objects(EVENTS) as CoreV1Event[]).map(({ reason, message = '' }) => `${reason}: ${message}`);
-/** Ends the Job, as the controller of Jobs does. */
 async function end(name: string, type: 'Complete' | 'Failed' = 'Complete'): Promise<void> {
   await backend.setStatus(JOBS, 'a', name, finished(type, timers.now()));
   await settled();

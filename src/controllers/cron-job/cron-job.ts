@@ -27,17 +27,17 @@ import { type CronJobWriter, carryOut } from './carry-out.ts';
 import { nextStart, reconcile } from './reconcile.ts';
 
 export interface CronJobOptions extends ControllerOptions {
-  /** The time zone of schedules without one; absent: the time zone of the machine. */
+  /** The time zone of schedules without one. Default: the time zone of the machine. */
   localZone?: string;
 }
 
-/** Starts the controller. Resolves once it has read the CronJobs and the Jobs. */
+/** Resolves once the controller has read the CronJobs and the Jobs. */
 export async function startCronJobs(options: CronJobOptions): Promise<void> {
   const { client, informers, timers, log, signal } = options;
   const localZone = options.localZone ?? new Intl.DateTimeFormat().resolvedOptions().timeZone;
   const queue = createWorkQueue({ name: 'cronjob', process, log, timers, signal });
   const wakes = createWakes(timers, signal, queue.add);
-  /** The latest time of each CronJob, by UID, about which an Event MissSchedule was sent. */
+  /** By UID of a CronJob: the latest scheduled time for which an Event MissSchedule was sent. */
   const reported = new Map<string, Millis>();
   const cronJobs = informers.follow<CronJob>(CRON_JOBS, { signal }, cronJobHandlers());
   const owners = { kind: 'CronJob', owners: cronJobs, selectorOf: () => undefined, changed: queue.add };
@@ -90,7 +90,7 @@ export async function startCronJobs(options: CronJobOptions): Promise<void> {
   await synced;
 }
 
-/** Resolves to the UIDs of the active Jobs that the API no longer has. `owned`: the Jobs in the local copy, which need no call. */
+/** Resolves with the UIDs of active Jobs that no longer exist in the API. `owned`: Jobs that exist, according to the informer. */
 async function missingJobs(
   jobClient: ResourceClient<Job>,
   { status }: CronJob,

@@ -1,5 +1,5 @@
 /**
- * Determines the names, the content and the states of the Jobs of a CronJob. The functions are pure.
+ * Determines the names, content and states of the Jobs of a CronJob. The functions are pure.
  * Source: pkg/controller/cronjob/utils.go of v1.33 (behavior).
  */
 import type { CronJob, Job, JobCondition, ObjectReference } from '../../api/generated/types.ts';
@@ -15,7 +15,7 @@ export const SCHEDULED = 'batch.kubernetes.io/cronjob-scheduled-timestamp';
 const MINUTE: Millis = 60_000;
 const ENDS: readonly string[] = ['Complete', 'Failed'];
 
-/** Returns the name of the Job for a scheduled time. All times within a minute have the same name, so that only one of them gets a Job. */
+/** Two scheduled times within a minute have the same name, so that only one of them gets a Job. */
 export const jobName = ({ metadata }: CronJob, scheduled: Millis): string =>
   `${metadata.name}-${Math.floor(scheduled / MINUTE)}`;
 
@@ -38,7 +38,7 @@ export function jobOf(cronJob: CronJob, scheduled: Millis): Job {
   };
 }
 
-/** Returns the time for which the controller has created the Job; undefined for a Job that a user has created from the CronJob. */
+/** Returns undefined for a Job that a user has created from the CronJob. */
 export function scheduledTimeOf(job: Job, cronJob: CronJob): Millis | undefined {
   const scheduled = parseTime(job.metadata.annotations?.[SCHEDULED]);
   return scheduled !== undefined && job.metadata.name === jobName(cronJob, scheduled) ? scheduled : undefined;
@@ -53,7 +53,7 @@ export function referenceTo({ apiVersion, kind, metadata }: Job): ObjectReferenc
   return { apiVersion, kind, name, namespace, uid: uidOf({ metadata } as Job), resourceVersion };
 }
 
-/** Returns the finished Jobs that exceed a limit of the history: the successful ones, then the failed ones, each the oldest first. */
+/** Returns the finished Jobs that exceed a history limit: the successful ones, then the failed ones, each the oldest first. */
 export function exceedingJobs({ spec }: CronJob, jobs: readonly Job[]): Job[] {
   const kept = jobs.filter(({ metadata }) => metadata.deletionTimestamp === undefined);
   const exceeding = (end: string, limit: number | undefined): Job[] => {
@@ -67,7 +67,7 @@ export function exceedingJobs({ spec }: CronJob, jobs: readonly Job[]): Job[] {
   ];
 }
 
-/** Compares two Jobs for sorting: by the time of the start, then by name. Jobs that have not started come last. */
+/** Sort order: by start time, then by name. Jobs that have not started come last. */
 function byStart(a: Job, b: Job): number {
   const [first, second] = [a, b].map(({ status }) => parseTime(status?.startTime) ?? Number.MAX_SAFE_INTEGER);
   return (first ?? 0) - (second ?? 0) || (a.metadata.name < b.metadata.name ? -1 : 1);

@@ -1,9 +1,9 @@
 /** Converts between times and the clocks of time zones. The functions are pure. */
 import type { Millis } from '../../machinery/time.ts';
 
-/** The maximum number of cached formats, one per time zone: a format takes some 30 KB, and clients choose the time zones. */
+/** Limits the cache of formats, one per time zone: each takes some 30 KB, and clients choose the time zones. */
 const MOST_FORMATS = 40;
-/** No time zone changes its offset twice within this time. */
+/** Assumes that no time zone changes its offset twice within this time. */
 const STEP: Millis = 7 * 24 * 3_600_000;
 
 const formats = new Map<string, Intl.DateTimeFormat>();
@@ -17,7 +17,7 @@ function formatOf(timeZone: string): Intl.DateTimeFormat {
   return created;
 }
 
-/** Returns how far the clock of the time zone is ahead of UTC at the time. Throws a RangeError for an unknown time zone. */
+/** Returns how far the clock of the time zone is ahead of UTC, in milliseconds. Throws a RangeError for an unknown time zone. */
 export function offsetAt(timeZone: string, at: Millis): Millis {
   if (timeZone === 'UTC') return 0;
   const [, sign, hours, minutes, seconds = 0] =
@@ -27,7 +27,7 @@ export function offsetAt(timeZone: string, at: Millis): Millis {
   return sign === '-' ? -offset : offset;
 }
 
-/** Returns the first time after `from`, up to `to`, at which the offset differs from the offset at `from`; undefined if there is none. */
+/** Returns the first time in (`from`, `to`] at which the offset differs from the offset at `from`; undefined if there is none. */
 export function offsetChange(timeZone: string, from: Millis, to: Millis): Millis | undefined {
   const offset = offsetAt(timeZone, from);
   for (let same = from; same < to; ) {
@@ -46,7 +46,7 @@ export function offsetChange(timeZone: string, from: Millis, to: Millis): Millis
   return undefined;
 }
 
-/** Formats the time by the clock of the time zone, with the offset, in RFC 3339: 2026-01-31T09:30:00+01:00, or Z for UTC. */
+/** Formats the time with the offset of the time zone, as in RFC 3339: 2026-01-31T09:30:00+01:00, or Z without an offset. */
 export function formatLocalTime(timeZone: string, at: Millis): string {
   const offset = offsetAt(timeZone, at);
   const local = new Date(at + offset).toISOString().slice(0, 19);

@@ -5,7 +5,7 @@ import { type ScheduleTimes, scheduleTimes } from './schedule-times.ts';
 
 const YEAR = 365 * 86_400_000;
 
-/** Returns the times of the schedule and the number of times that were computed. */
+/** `calls` returns the number of times that were computed. */
 function counted(text: string, anchor: string, zone = 'UTC'): { times: ScheduleTimes; calls: () => number } {
   const times = scheduleTimes(parseSchedule(text) as Schedule, zone, Date.parse(anchor));
   let calls = 0;

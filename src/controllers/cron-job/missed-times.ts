@@ -1,25 +1,25 @@
 /**
- * Decides which time of a schedule is due. The functions are pure.
+ * Decides which scheduled time is due. The functions are pure.
  * Source: mostRecentScheduleTime of pkg/controller/cronjob/utils.go of v1.33 (behavior).
  */
 import type { Millis } from '../../machinery/time.ts';
 import type { ScheduleTimes } from './schedule-times.ts';
 
-/** If more times than this have passed, `tooMany` is set. */
+/** If more scheduled times than this have passed, `tooMany` is set. */
 const MANY = 100;
 const SECOND: Millis = 1000;
 
 export interface Missed {
-  /** The latest time that is due; undefined if none is. */
+  /** The latest scheduled time that is due; undefined if none is. */
   latest?: Millis;
-  /** Whether more than MANY times have passed, estimated from the distance of the first two. */
+  /** Whether more than MANY scheduled times have passed. Estimated from the interval between the first two. */
   tooMany: boolean;
 }
 
 /**
- * Returns which times after `from` have passed by `now`. Throws an Error if there is no time after `from`, or if the first one has passed
- * and there is no second one. As in upstream, the search for the latest time begins where it would be if all times had the same distance:
- * if the schedule has a gap, such as a weekend, there may be no time after that point, and then none is due.
+ * Finds the scheduled times after `from` that have passed. Throws an Error if there is no first one, or if the first one has passed and
+ * there is no second one. As upstream, assumes equal intervals to find where the search for the latest time begins. If the schedule has a
+ * gap, such as a weekend, no time may follow that point, and then none is due.
  */
 export function missedTimes(times: ScheduleTimes, from: Millis, now: Millis): Missed {
   const first = times.next(from);
@@ -34,7 +34,10 @@ export function missedTimes(times: ScheduleTimes, from: Millis, now: Millis): Mi
   return { ...(latest === undefined ? {} : { latest }), tooMany: count > MANY };
 }
 
-/** Returns the latest time after `after`, up to `until`; undefined if there is none. Bisects, because there may be millions of times. */
+/**
+ * Returns the latest scheduled time in (`after`, `until`]; undefined if there is none. Bisects, because there may be millions of scheduled
+ * times.
+ */
 export function latestTime(times: ScheduleTimes, after: Millis, until: Millis): Millis | undefined {
   let found = times.next(after);
   if (found === undefined || found > until) return undefined;

@@ -1,8 +1,8 @@
 /**
- * Decides what to do for a CronJob: its status, which Jobs to delete, and whether to start a Job. The functions are pure.
+ * Decides about a CronJob: its status, which Jobs to delete, and whether to start a Job. The functions are pure.
  *
- * A Job that was created before a crash, but is not in the status yet, is found by its name and annotation. Its time counts as started, so
- * that no time is started twice, even if the Job has already finished and is deleted because of the limits of the history.
+ * A Job that was created before a crash, but is not in the status yet, is recognized by its name and annotation. Its scheduled time counts
+ * as started, even if the Job has already finished and exceeds the history limit. Therefore no scheduled time is started twice.
  * Source: syncCronJob of pkg/controller/cronjob/cronjob_controllerv2.go of v1.33 (behavior and wording).
  */
 import { parseSchedule } from '../../api/batch/v1/cron-job/schedule.ts';
@@ -18,14 +18,13 @@ const SECOND: Millis = 1000;
 
 export interface CronJobInput {
   cronJob: CronJob;
-  /** The Jobs that the CronJob controls. */
   jobs: readonly Job[];
-  /** Returns whether the API no longer has the Job. Called for Jobs in the status that are not in `jobs`. */
+  /** Whether the API no longer has the Job. Called for Jobs in the status that are not in `jobs`. */
   isMissing(job: ObjectReference): boolean;
   now: Millis;
   /** The time zone of schedules without one. */
   localZone: string;
-  /** The latest time about which an Event MissSchedule has been sent. */
+  /** The latest scheduled time for which an Event MissSchedule was sent. */
   reported?: Millis | undefined;
 }
 
@@ -38,17 +37,17 @@ export interface Note {
 export interface Start {
   scheduled: Millis;
   job: Job;
-  /** The running Jobs that must be deleted before the new Job starts. */
+  /** Running Jobs that must be deleted before the new Job starts. */
   replaced: readonly ObjectReference[];
 }
 
 export interface Decision {
   notes: Note[];
-  /** The status that follows from the Jobs. It is written before a Job is deleted or started. */
+  /** Must be written before a Job is deleted or started. */
   status: CronJobStatus;
   remove: Job[];
   start?: Start;
-  /** A time that was missed because of the starting deadline, and for which `notes` contains MissSchedule. */
+  /** A scheduled time that missed its starting deadline. `notes` contains its Event MissSchedule. */
   missed?: Millis;
 }
 
@@ -69,7 +68,6 @@ export function reconcile(input: CronJobInput): Decision {
   return { ...decision, ...schedule({ ...input, cronJob: known }, times, notes) };
 }
 
-/** Returns the status that follows from the states of the Jobs, and notes about the differences from the previous status. */
 function learn({ cronJob, jobs, isMissing }: CronJobInput): { status: CronJobStatus; notes: Note[] } {
   const notes: Note[] = [];
   const status: CronJobStatus = { ...cronJob.status };
@@ -103,16 +101,15 @@ function learn({ cronJob, jobs, isMissing }: CronJobInput): { status: CronJobSta
   return { status: withActive(status, [...active.values()]), notes };
 }
 
-/** Returns the status with `active` as its active Jobs. Omits an empty list, as the API does. */
+/** Omits an empty list, as the API does. */
 export function withActive({ active: _, ...status }: CronJobStatus, active: ObjectReference[]): CronJobStatus {
   return active.length === 0 ? status : { active, ...status };
 }
 
-/** Returns the time after which a scheduled time may be due: the last scheduled time, or else the creation of the CronJob. */
+/** Scheduled times may be due only after this time. */
 const earliestOf = ({ metadata, status }: CronJob): Millis =>
   parseTime(status?.lastScheduleTime) ?? parseTime(metadata.creationTimestamp) ?? 0;
 
-/** Returns the times of the CronJob's schedule, or a note about why it has none. */
 function timesOf(cronJob: CronJob, localZone: string): ScheduleTimes | Note {
   const { schedule: text = '', timeZone } = cronJob.spec ?? {};
   if (timeZone !== undefined && !isTimeZone(timeZone))
@@ -128,8 +125,8 @@ function timesOf(cronJob: CronJob, localZone: string): ScheduleTimes | Note {
 }
 
 /**
- * Returns the next time of the schedule, at which the CronJob must be reconciled although no object changes; undefined if there is no such
- * time, the schedule is invalid, or the CronJob is suspended or being deleted.
+ * Returns the next scheduled time, at which the CronJob must be reconciled; undefined if there is none, the schedule is invalid, or the
+ * CronJob is suspended or being deleted.
  */
 export function nextStart(cronJob: CronJob, now: Millis, localZone: string): Millis | undefined {
   if (cronJob.metadata.deletionTimestamp !== undefined || cronJob.spec?.suspend === true) return undefined;
@@ -138,8 +135,8 @@ export function nextStart(cronJob: CronJob, now: Millis, localZone: string): Mil
 }
 
 /**
- * Decides whether a time is due, and whether its Job may start. Adds the Events about the decision to `notes`. Upstream has the Event
- * MissSchedule too, but never sends it, because it considers only times within the starting deadline.
+ * Decides whether a scheduled time is due and its Job may start, and adds Events about the decision to `notes`. Upstream never sends the
+ * Event MissSchedule, because it considers only times within the starting deadline.
  */
 function schedule(
   { cronJob, jobs, now, reported }: CronJobInput,

@@ -14,7 +14,6 @@ const parsed = (text: string): Schedule => {
   if (typeof schedule === 'string') throw new Error(schedule);
   return schedule;
 };
-/** Returns the next times of the schedule, by the clock of the time zone. */
 function timesAfter(text: string, after: string, zone = 'UTC', count = 1): (string | undefined)[] {
   const times = scheduleTimes(parsed(text), zone, Date.parse(after));
   const found: (string | undefined)[] = [];
@@ -155,7 +154,6 @@ const schedules = fc
   .tuple(field(0, 59), field(0, 23), field(1, 28), fc.constant('*'), field(0, 6))
   .map((fields) => fields.join(' '));
 
-/** Whether the clock of the time zone shows a time of the schedule. */
 function matches({ fields: [minutes, hours, days, , weekdays] }: Schedule, zone: string, at: number): boolean {
   const local = new Date(at + offsetAt(zone, at));
   const day = days?.values.includes(local.getUTCDate()) === true;

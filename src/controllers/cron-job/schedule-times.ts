@@ -1,11 +1,9 @@
 /**
- * Computes the times of a schedule. The functions are pure, and bounded: a call computes at most some dozens of times, whatever the
- * schedule is.
+ * Computes the times of a schedule. The functions are pure. A call computes at most some dozens of times, whatever the schedule is.
  *
- * Source: Next of SpecSchedule and ConstantDelaySchedule of github.com/robfig/cron v3, which v1.33 uses (behavior). croner computes the
- * minutes at which the clock of a time zone matches the fields. When the clock changes, croner itself would run a skipped time after the
- * change, and a repeated time once. v1.33 does not run a skipped time, and runs a repeated time twice. Therefore croner computes with a
- * clock that never changes, and this file converts the times.
+ * Source: Next of SpecSchedule and ConstantDelaySchedule of github.com/robfig/cron v3, which v1.33 uses (behavior). When the clock of a
+ * time zone changes, v1.33 drops a skipped time and runs a repeated time twice. croner would run the skipped time after the change, and the
+ * repeated time once. Therefore croner computes in a clock that never changes, and this file converts the times.
  */
 import { Cron } from 'croner';
 import type { Schedule, ScheduleField } from '../../api/batch/v1/cron-job/schedule.ts';
@@ -13,18 +11,18 @@ import type { Millis } from '../../machinery/time.ts';
 import { offsetAt, offsetChange } from './local-time.ts';
 
 export interface ScheduleTimes {
-  /** Returns the first time after `after`; undefined if there is none within five years. */
+  /** Returns the first scheduled time after `after`; undefined if there is none within five years. */
   next(after: Millis): Millis | undefined;
 }
 
-/** A schedule without a time within this number of years counts as a schedule without times. */
+/** If there is no scheduled time within this number of years, the schedule counts as empty. */
 const YEARS = 5;
 const SECOND: Millis = 1000;
 
 /**
- * Returns the times of the schedule. `timeZone` must be known to Intl.
- * `anchor`: the time from which `@every` counts: the last scheduled time, or the creation of the CronJob. Upstream counts from the starting
- * deadline if that is later, so that a CronJob whose deadline is shorter than its period never starts a Job.
+ * `timeZone` must be known to Intl. `anchor`: the time from which `@every` counts: the last scheduled time, or the creation of the CronJob.
+ * Upstream counts from the starting deadline if that is later. There, a CronJob whose starting deadline is shorter than its period never
+ * starts a Job.
  */
 export function scheduleTimes({ every, fields }: Schedule, timeZone: string, anchor: Millis): ScheduleTimes {
   if (every !== undefined) return everyFrom(Math.floor(anchor / SECOND) * SECOND, every);
@@ -40,8 +38,8 @@ const everyFrom = (anchor: Millis, every: Millis): ScheduleTimes => ({
 });
 
 /**
- * Returns the first match after `after`, or undefined if there is none within YEARS. Searches the periods between the changes of the clock,
- * one after the other, because the offset is constant only within a period.
+ * Returns the first scheduled time after `after`; undefined if there is none within YEARS. Searches one period between two clock changes
+ * after the other, because the offset is constant within a period.
  */
 function nextInZone(
   nextLocal: (after: Millis) => Millis | undefined,
@@ -61,7 +59,7 @@ function nextInZone(
   }
 }
 
-/** Returns the fields as a pattern of croner; undefined if they match nothing. */
+/** Returns a croner pattern; undefined if the fields match nothing. */
 function patternOf([minutes, hours, days, months, weekdays]: readonly ScheduleField[]): string | undefined {
   const others = [minutes, hours, months];
   if (others.some((field) => field?.values.length === 0)) return undefined;
@@ -71,8 +69,8 @@ function patternOf([minutes, hours, days, months, weekdays]: readonly ScheduleFi
 }
 
 /**
- * Returns the two fields for croner; [undefined] if no day matches. If one of the fields is any day, the other decides; otherwise a day
- * must match one of them. A field without values matches no day, which croner cannot express.
+ * Returns the day and weekday fields for croner; [undefined] if no day matches. If one field is `*`, the other decides. Otherwise, one
+ * match is sufficient. croner cannot express a field without values.
  */
 function daysOf(days: ScheduleField | undefined, weekdays: ScheduleField | undefined): (string | undefined)[] {
   const isEmpty = (field: ScheduleField | undefined): boolean => field?.values.length === 0;

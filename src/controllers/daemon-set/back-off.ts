@@ -1,6 +1,6 @@
 /**
- * Delays the replacement of failed Pods of DaemonSets. The second failed Pod on a node is replaced at the earliest 1 s after the first was
- * replaced; this delay doubles with each further failure, up to 15 minutes. Source: failedPodsBackoff of pkg/controller/daemon of v1.33
+ * Delays the replacement of failed Pods of DaemonSets. On each node, the first failed Pod is replaced at once, the second at least 1 s
+ * later. The delay doubles with each further failure, up to 15 minutes. Source: failedPodsBackoff of pkg/controller/daemon of v1.33
  * (behavior).
  */
 import type { DaemonSet } from '../../api/generated/types.ts';
@@ -10,16 +10,12 @@ const BASE_MILLIS = 1_000;
 const MAX_MILLIS = 15 * 60_000;
 
 export interface FailedPodBackOff {
-  /**
-   * Returns when a failed Pod may be replaced; undefined if it may be replaced now. `key`: identifies the DaemonSet, its generation and the
-   * node.
-   */
+  /** Returns when a failed Pod may be replaced; undefined if now. `key` identifies the DaemonSet, its generation and the node. */
   until(key: string, now: Millis): Millis | undefined;
-  /** Records that a failed Pod is replaced now. Forgets all keys that have not failed for 30 minutes. */
+  /** Records that a failed Pod is replaced now. Forgets all keys without a failure in the last 30 minutes. */
   failed(key: string, now: Millis): void;
-  /** Forgets the keys that begin with the text. */
+  /** Forgets the keys with this prefix. */
   forget(begin: string): void;
-  /** Returns the number of remembered keys. */
   size(): number;
 }
 
@@ -49,13 +45,11 @@ export interface Retries {
   /** Whether a failed Pod on the node may be replaced now. */
   mayRetry(node: string): boolean;
   failed(node: string): void;
-  /** Returns the earliest time at which one of the nodes that must wait may be tried again; undefined if mayRetry() was never false. */
+  /** Returns the earliest time at which a Pod that mayRetry() refused may be replaced; undefined if it refused none. */
   next(): Millis | undefined;
 }
 
-/**
- * Returns the back-off for one decision about a DaemonSet. A new generation may fail for other reasons, so its back-off begins with 1 s.
- */
+/** Returns the back-off for one decision. The delays start again with each generation, because its Pods may fail for other reasons. */
 export function retriesOf(backOff: FailedPodBackOff, { metadata }: DaemonSet, now: Millis): Retries {
   let next: Millis | undefined;
   const keyOf = (node: string): string => `${metadata.uid}/${metadata.generation}/${node}`;

@@ -1,5 +1,5 @@
 /**
- * Carries out decisions about DaemonSets. Source: syncNodes of pkg/controller/daemon/daemon_controller.go, and update.go, of v1.33
+ * Writes decisions about DaemonSets to the API. Source: syncNodes of pkg/controller/daemon/daemon_controller.go, and update.go, of v1.33
  * (behavior).
  */
 
@@ -28,7 +28,7 @@ export interface DaemonWriter extends PodWriter, RevisionWriter<DaemonSet> {
   pods: Informer<Pod>;
 }
 
-/** Labels the Pods of duplicates of the current revision with the hash of the current revision, then deletes the duplicates. */
+/** Deletes duplicates of the current revision. First labels their Pods with the hash of the current revision. */
 export async function dropDuplicates(
   writer: DaemonWriter,
   daemonSet: DaemonSet,
@@ -54,7 +54,7 @@ async function dropDuplicate(
 
 const emptyStatus = { currentNumberScheduled: 0, numberMisscheduled: 0, desiredNumberScheduled: 0, numberReady: 0 };
 
-/** Writes status.collisionCount, unless the DaemonSet has changed meanwhile. */
+/** Writes status.collisionCount. Ignores a conflict, because the change that caused it queues the DaemonSet. */
 export const countCollision = (
   client: ResourceClient<DaemonSet>,
   daemonSet: DaemonSet,
@@ -62,10 +62,7 @@ export const countCollision = (
 ): Promise<unknown> =>
   unlessChanged(client.updateStatus({ ...daemonSet, status: { ...emptyStatus, ...daemonSet.status, collisionCount } }));
 
-/**
- * Reports the Events, unmarks, deletes and creates Pods, deletes obsolete revisions and writes the status. Resolves once the informers'
- * caches contain the writes; rejects if a write has failed.
- */
+/** Resolves once the informers' caches contain the writes. Rejects if a write has failed. */
 export async function carryOut(
   writer: DaemonWriter,
   daemonSet: DaemonSet,

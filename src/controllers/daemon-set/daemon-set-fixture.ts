@@ -1,4 +1,3 @@
-/** Makes objects for the tests of DaemonSets, and binds Pods and makes them ready as the scheduler and the nodes do. */
 import type { DaemonSet, DaemonSetSpec, Node, Pod, PodTemplateSpec, Taint } from '../../api/generated/types.ts';
 import { PODS } from '../../api/resources.ts';
 import type { RegistryBackend } from '../../client/registry-fixture.ts';
@@ -18,7 +17,6 @@ export const rolling = (
   rollingUpdate: { maxSurge, maxUnavailable },
 });
 
-/** Returns a DaemonSet `agent` in the namespace `a`. */
 export const daemonSet = (spec: Partial<DaemonSetSpec> = {}): DaemonSet => ({
   apiVersion: 'apps/v1',
   kind: 'DaemonSet',
@@ -35,7 +33,7 @@ export const node = (name: string, taints: Taint[] = [], labels: Record<string, 
 
 export const imageOf = ({ spec }: Pod): string => spec?.containers[0]?.image ?? '';
 
-/** Binds the Pod to its node and makes it ready, as the scheduler and the node do. */
+/** Acts as the scheduler and the node. */
 export async function makeReady(backend: RegistryBackend, pod: Pod, now: Millis): Promise<void> {
   const { name, namespace = '' } = pod.metadata;
   if (!pod.spec?.nodeName) {

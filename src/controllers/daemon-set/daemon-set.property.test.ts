@@ -1,7 +1,7 @@
 /**
  * Tests properties of the DaemonSet controller while users change the template, and while the engine is killed between any two of its
- * writes. The informers are some turns of the event loop behind. Creates that are under way when the engine is killed may still take
- * effect, as with an API server in another process. LIFEPOD_SEED repeats a run; the seed is printed.
+ * writes. Creates in flight when the engine is killed may still take effect, as with an API server in another process. LIFEPOD_SEED repeats
+ * a run; the seed is printed.
  */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
@@ -50,12 +50,11 @@ class World {
   readonly #backend: RegistryBackend;
   readonly #engines: KilledEngines;
   readonly #amounts: Amounts;
-  /** On how many nodes a Pod was available at the last write. */
   #available = 0;
-  /** How many Pods may be too many until the next settle(): the creates that were under way when an engine was killed. */
+  /** The number of creates since the last settle() that were in flight when an engine was killed. Each may add a surplus Pod. */
   #late = 0;
   readonly #revisions = new Map<string, number>();
-  /** UIDs of Pods that were ready at the last settle(), so that the controller knows that they are available. */
+  /** UIDs of Pods that were ready at the last settle(). The controller knows that they are available. */
   #knownReady: ReadonlySet<string> = new Set();
 
   constructor(backend: RegistryBackend, lags: Record<string, number>, of: Amounts) {
@@ -89,7 +88,6 @@ class World {
     }
   }
 
-  /** Makes all Pods ready or removes them until nothing changes, and checks the result. */
   async settle(): Promise<void> {
     for (let round = 0; round < 60; round++) {
       await this.#engines.settled();
@@ -113,7 +111,6 @@ class World {
 
   #pods = (): Pod[] => this.#backend.objects(PODS) as Pod[];
 
-  /** Makes a Pod ready, or removes a Pod that is being deleted. Resolves to whether there was a Pod to change. */
   async #progress(what: 'ready' | 'end', number: number): Promise<boolean> {
     const pods = this.#pods();
     const pod = pods[number % pods.length];
@@ -135,7 +132,7 @@ class World {
     return new Set(available.map(nodeOf)).size;
   }
 
-  /** Called after every write of the controller: records violations in `faults`. */
+  /** Runs after every write of the controller, and records violations in `faults`. */
   #check(): void {
     this.#late += this.#engines.takeLateCreates();
     const { nodes, surge, unavailable } = this.#amounts;

@@ -28,7 +28,6 @@ const agent = (): DaemonSet => backend.objects(DAEMON_SETS)[0] as DaemonSet;
 const pods = (): Pod[] => backend.objects(PODS) as Pod[];
 const revisions = (): ControllerRevision[] =>
   (backend.objects(CONTROLLER_REVISIONS) as ControllerRevision[]).sort((a, b) => a.revision - b.revision);
-/** Returns the Pods that are not being deleted, each as the name of its node and its image. */
 const running = (): string =>
   pods()
     .filter(({ metadata }) => metadata.deletionTimestamp === undefined)
@@ -46,7 +45,7 @@ const ready = async (...names: string[]): Promise<void> => {
   }
   await settled();
 };
-/** Removes the Pods that are being deleted, as their nodes do once their containers have ended. */
+/** Acts as the nodes: removes the Pods that are being deleted. */
 const ended = async (): Promise<void> => {
   for (const { metadata } of pods())
     if (metadata.deletionTimestamp !== undefined) await backend.remove(PODS, 'a', metadata.name);
@@ -73,8 +72,7 @@ describe('a DaemonSet', () => {
     expect(agent().status).toMatchObject({ desiredNumberScheduled: 4, numberAvailable: 3, numberUnavailable: 1 });
     await backend.remove(NODES, undefined, 'n4');
     await settled();
-    // The Pod of the removed node was not bound yet, so this controller deletes it. pod-gc deletes the Pods that are bound to a removed
-    // node.
+    // This controller deletes the Pod of the removed node, because it was not bound yet. pod-gc deletes bound Pods.
     expect(running()).toBe('n1:v1 n2:v1 n3:v1');
   });
 

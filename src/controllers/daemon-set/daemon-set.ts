@@ -30,7 +30,7 @@ import { DAEMON_SET_REVISIONS, hashOf } from './history.ts';
 import { DAEMON_SET } from './placement.ts';
 import { reconcile } from './reconcile.ts';
 
-/** Starts the controller. Resolves once it has read the objects that it follows. */
+/** Resolves once the controller has read the objects that it follows. */
 export async function startDaemonSets(options: ControllerOptions): Promise<void> {
   const { client, timers, log, signal } = options;
   const daemonSetClient = client.resource<DaemonSet>(DAEMON_SETS);
@@ -86,7 +86,6 @@ export async function startDaemonSets(options: ControllerOptions): Promise<void>
     wakes.set(key, earliest(decision.checkAt, retries.next()));
   }
 
-  /** Adopts and releases objects by the selector. Resolves to the objects that the DaemonSet controls afterwards. */
   function claimed<T extends KubeObject>(
     daemonSet: DaemonSet,
     objects: ResourceClient<T>,

@@ -1,5 +1,5 @@
 /**
- * Computes the state of a DaemonSet from which decisions are made: its Pods by node, and which of them have its current template. The
+ * Computes the state of a DaemonSet on which decisions are based: its Pods by node, and whether they have the current template. The
  * functions are pure.
  * Source: GetNodesToDaemonPods, findUpdatedPodsOnNode and IsPodUpdated of v1.33 (behavior).
  */
@@ -23,7 +23,6 @@ export interface NodeWithPods {
 
 export interface Daemons {
   daemonSet: DaemonSet;
-  /** The hash of the current template. */
   hash: string;
   nodes: readonly NodeWithPods[];
   /** Pods for nodes that do not exist. */
@@ -31,10 +30,7 @@ export interface Daemons {
   now: Millis;
 }
 
-/**
- * Groups the Pods by node, and decides about each node whether it should have a Pod. `pods`: the Pods that the DaemonSet controls. Pods
- * that have ended and are being deleted are ignored.
- */
+/** Groups the Pods that the DaemonSet controls by node. Ignores Pods that have ended and are being deleted. */
 export function daemonsOf(
   daemonSet: DaemonSet,
   hash: string,
@@ -67,15 +63,15 @@ export const isAvailable = ({ daemonSet, now }: Daemons, pod: Pod): boolean =>
 
 const createdAt = ({ metadata }: Pod): Millis => parseTime(metadata.creationTimestamp) ?? 0;
 
-/** Compares two Pods for sorting: Pods that are bound to a node come first, then the Pod that was created earlier. */
+/** Sort order: bound Pods first, then by creation time and name. */
 export const olderFirst = (a: Pod, b: Pod): number =>
   Number(!a.spec?.nodeName) - Number(!b.spec?.nodeName) ||
   createdAt(a) - createdAt(b) ||
   (a.metadata.name < b.metadata.name ? -1 : 1);
 
 /**
- * Returns the Pod of the current template and the Pod of an earlier one, ignoring Pods that are being deleted. Returns undefined if there
- * are several Pods of the current template or of earlier ones: manage() deletes these first.
+ * Ignores Pods that are being deleted. Returns undefined if there are several Pods of the current template or several older ones: manage()
+ * deletes the surplus first.
  */
 export function pairOf(
   pods: readonly Pod[],
@@ -88,8 +84,8 @@ export function pairOf(
 }
 
 /**
- * Returns on how many nodes there may be no available Pod during an update, and on how many there may be two Pods. Percentages are rounded
- * up. If both amounts are 0, one node may have no available Pod.
+ * Returns on how many nodes there may be a second Pod, and on how many there may be no available Pod, during an update. Percentages are
+ * rounded up. If both amounts are 0, one node may have no available Pod.
  */
 export function updateAmounts({ daemonSet, nodes }: Daemons): { maxSurge: number; maxUnavailable: number } {
   const desired = nodes.filter(({ placement }) => placement.shouldRun).length;

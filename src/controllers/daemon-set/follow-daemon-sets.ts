@@ -1,4 +1,3 @@
-/** Follows DaemonSets, their Pods and ControllerRevisions, and Nodes, and reports the keys of the DaemonSets that must be reconciled. */
 import { isDeepStrictEqual } from 'node:util';
 import type { ControllerRevision, DaemonSet, Node, Pod } from '../../api/generated/types.ts';
 import { CONTROLLER_REVISIONS, DAEMON_SETS, NODES, PODS } from '../../api/resources.ts';
@@ -13,7 +12,10 @@ export interface Followed {
   revisions: Informer<ControllerRevision>;
 }
 
-/** Follows the objects. Calls `changed` with the key of each DaemonSet that must be reconciled: its namespace, `/` and its name. */
+/**
+ * Follows DaemonSets, their Pods and ControllerRevisions, and Nodes. Calls `changed` with the key of each DaemonSet to reconcile: its
+ * namespace, `/` and its name.
+ */
 export function followDaemonSets(
   { informers, signal }: Pick<ControllerOptions, 'informers' | 'signal'>,
   { changed, deleted }: { changed(key: string): void; deleted(daemonSet: DaemonSet): void },
@@ -47,5 +49,5 @@ export function followDaemonSets(
   return { daemonSets, nodes, pods: informers.follow<Pod>(PODS, { signal }, handlers), revisions };
 }
 
-/** Returns the fields of a node that decide whether a Pod runs on it. */
+/** The fields of a node that decide whether a DaemonSet has a Pod on it. */
 const placementFields = ({ metadata, spec }: Node) => [metadata.labels, spec?.taints, spec?.unschedulable];

@@ -1,5 +1,5 @@
 /**
- * Defines the history of a DaemonSet, a ControllerRevision for each template, and selects obsolete revisions. The functions are pure.
+ * Manages the history of a DaemonSet: a ControllerRevision for each template. The functions are pure.
  * Source: pkg/controller/daemon/update.go of v1.33 (behavior).
  */
 import type { ControllerRevision, DaemonSet, Pod } from '../../api/generated/types.ts';
@@ -11,7 +11,7 @@ export const DAEMON_SET_REVISIONS: RevisionKind = { owner: DAEMON_SET, hashLabel
 
 export const hashOf = ({ metadata }: ControllerRevision): string => metadata.labels?.[HASH] ?? '';
 
-/** Returns the revisions to delete: as many as the history has above its limit, the oldest first, and only revisions that no Pod has. */
+/** Returns the oldest revisions in excess of revisionHistoryLimit. Revisions of existing Pods are kept. */
 export function obsoleteRevisions(daemonSet: DaemonSet, { old }: History, pods: readonly Pod[]): ControllerRevision[] {
   const surplus = old.length - (daemonSet.spec?.revisionHistoryLimit ?? 10);
   const live = new Set(pods.map(({ metadata }) => metadata.labels?.[HASH]));

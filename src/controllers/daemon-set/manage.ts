@@ -25,15 +25,14 @@ export interface Removal {
 }
 
 export interface Management {
-  /** The names of the nodes that get a Pod. */
   create: string[];
   remove: Removal[];
   events: EventDraft[];
-  /** The names of nodes whose failed Pod is about to be deleted, so that the replacement of their next failed Pod is delayed. */
+  /** Names of nodes whose failed Pod is about to be deleted. The back-off delays their next replacement. */
   failedOn: string[];
 }
 
-/** Returns the missing Pods and the Pods to delete. `mayRetry` returns whether a failed Pod on the node may be replaced now. */
+/** Returns the missing Pods and the Pods to delete. `mayRetry`: whether a failed Pod on the node may be replaced now. */
 export function manage(daemons: Daemons, mayRetry: (nodeName: string) => boolean): Management {
   const result: Management = { create: [], remove: [], events: [], failedOn: [] };
   for (const each of daemons.nodes) {
@@ -48,7 +47,7 @@ export function manage(daemons: Daemons, mayRetry: (nodeName: string) => boolean
   return result;
 }
 
-/** Whether the node needs a Pod: the node has no Pod, or with a surge, only Pods that are being deleted. */
+/** Whether the node needs a Pod. With a surge, a Pod that is being deleted does not delay its replacement. */
 const isVacant = (daemons: Daemons, pods: readonly Pod[]): boolean =>
   pods.length === 0 || (pods.every(isDeleting) && updateAmounts(daemons).maxSurge > 0);
 
@@ -84,8 +83,8 @@ function endedEvent(type: 'Normal' | 'Warning', reason: string, { metadata, stat
 }
 
 /**
- * Returns the running Pods of a node that must be deleted: all but the oldest. With a surge, the oldest Pod of the current template and the
- * oldest Pod of earlier templates remain; if both exist, the latter remains only while it is ready and the new Pod is not available.
+ * Returns the Pods of a node that must be deleted: all but the oldest. With a surge, the node keeps the oldest Pod of the current template,
+ * and beside it the oldest previous Pod while this is ready and the current Pod is not available.
  */
 function surplus(daemons: Daemons, running: readonly Pod[]): Pod[] {
   const ordered = [...running].sort(olderFirst);

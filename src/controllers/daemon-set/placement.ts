@@ -10,7 +10,6 @@ import { podFromTemplate } from '../ownership/pods-of-owner.ts';
 
 export const DAEMON_SET: OwnerKind = { apiVersion: 'apps/v1', kind: 'DaemonSet', resource: DAEMON_SETS };
 
-/** The field by which the required node affinity of a Pod names its node. */
 const NAME_FIELD = 'metadata.name';
 
 const tolerated = (condition: string, effect: string): Toleration => ({
@@ -30,10 +29,7 @@ const TOLERATIONS: readonly Toleration[] = [
 ];
 const HOST_NETWORK_TOLERATION = tolerated('network-unavailable', 'NoSchedule');
 
-/**
- * Returns the tolerations of the template and those of all DaemonSets, which replace tolerations of the template that differ from them only
- * in tolerationSeconds. With hostNetwork, also adds HOST_NETWORK_TOLERATION.
- */
+/** The tolerations of all DaemonSets replace tolerations of the template that differ only in tolerationSeconds. */
 function tolerationsOf({ tolerations = [], hostNetwork }: PodSpec): Toleration[] {
   const added = hostNetwork === true ? [...TOLERATIONS, HOST_NETWORK_TOLERATION] : TOLERATIONS;
   const isReplaced = (toleration: Toleration): boolean =>
@@ -47,7 +43,7 @@ function tolerationsOf({ tolerations = [], hostNetwork }: PodSpec): Toleration[]
   return [...tolerations.filter((toleration) => !isReplaced(toleration)), ...added];
 }
 
-/** Returns a Pod that the scheduler binds to the node, because the required node affinity of the template is replaced by this node. */
+/** Replaces the required node affinity of the template by the node, so that the scheduler binds the Pod to this node. */
 export function podFor(daemonSet: DaemonSet, nodeName: string): Pod {
   const pod = podFromTemplate(daemonSet.spec?.template, daemonSet, DAEMON_SET);
   const spec = pod.spec ?? { containers: [] };
@@ -63,7 +59,7 @@ export function podFor(daemonSet: DaemonSet, nodeName: string): Pod {
   return { ...pod, spec };
 }
 
-/** Returns the name of the node for which the Pod was created, even if it is not bound yet; undefined if it names none. */
+/** Returns the name of the node for which the Pod was created, even if the Pod is not bound yet; undefined if there is none. */
 export function nodeOf({ spec }: Pod): string | undefined {
   if (spec?.nodeName) return spec.nodeName;
   const required = spec?.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution;
@@ -73,13 +69,13 @@ export function nodeOf({ spec }: Pod): string | undefined {
 }
 
 export interface Placement {
-  /** Whether a Pod is created on the node. */
+  /** Whether the node gets a Pod. */
   shouldRun: boolean;
-  /** Whether a Pod that runs on the node remains. */
+  /** Whether a Pod that already runs on the node stays. */
   shouldContinue: boolean;
 }
 
-/** Returns a function that decides about a node. The work that does not depend on the node is done once per DaemonSet. */
+/** Returns a function that decides about a node. Work that does not depend on the node is done once per DaemonSet. */
 export function placements(daemonSet: DaemonSet): (node: Node) => Placement {
   const spec = daemonSet.spec?.template?.spec ?? { containers: [] };
   const pod = { metadata: daemonSet.metadata, spec: { ...spec, tolerations: tolerationsOf(spec) } } as Pod;

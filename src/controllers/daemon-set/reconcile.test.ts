@@ -14,15 +14,13 @@ interface PodState {
   on: string;
   hash?: string;
   phase?: string;
-  /** Seconds for which the Pod has been ready; undefined if it is not ready. */
   ready?: number;
-  /** Seconds since the Pod was created. */
   age?: number;
   bound?: boolean;
   deleting?: boolean;
 }
 
-/** Returns a Pod for the node `on`, by default bound, running and of the current template, whose hash is `new`. */
+/** Returns a Pod for the node `on`. By default, the Pod is bound and running and has the current template, whose hash is `new`. */
 function podOf(name: string, state: PodState): Pod {
   const { on, hash = 'new', phase = 'Running', ready, age = 100, bound = true, deleting = false } = state;
   const { spec, ...pod } = podFor(daemonSet(), on);

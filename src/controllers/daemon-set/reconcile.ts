@@ -1,6 +1,6 @@
 /**
- * Decides what to do for a DaemonSet whose current revision exists: which Pods to create and delete, which revisions to delete, and the
- * status. The functions are pure. Missing and surplus Pods come first; the rolling update continues once there are none.
+ * Decides which Pods and revisions of a DaemonSet to create and delete, and computes its status. The functions are pure. The rolling update
+ * waits until no Pods are missing or surplus.
  * Source: updateDaemonSet of pkg/controller/daemon/daemon_controller.go of v1.33 (behavior).
  */
 import type { ControllerRevision, DaemonSet, DaemonSetStatus, Node, Pod } from '../../api/generated/types.ts';
@@ -15,31 +15,28 @@ import { manage, type Removal } from './manage.ts';
 import { rollingStep } from './rolling-update.ts';
 import { nextAvailableAt, statusOf } from './status.ts';
 
-/** The maximum number of Pods that one decision creates, and of Pods that it deletes. Source: BurstReplicas of pkg/controller/daemon. */
+/** The maximum number of Pods that one decision creates, and that one decision deletes. Source: BurstReplicas of pkg/controller/daemon. */
 export const BURST = 250;
 
 export interface DaemonInput {
   daemonSet: DaemonSet;
   history: History & { current: ControllerRevision };
   nodes: readonly Node[];
-  /** The Pods that the DaemonSet controls. */
   pods: readonly Pod[];
-  /** Whether a failed Pod on the node may be replaced now. */
   mayRetry(nodeName: string): boolean;
   now: Millis;
 }
 
 export interface Decision {
-  /** The names of the nodes that get a Pod. */
   create: readonly string[];
   remove: readonly Removal[];
-  /** Pods that this controller has marked with a reason before a crash or a failed delete, and that it no longer deletes. */
+  /** Pods that are no longer to be deleted, but were marked with a deletion reason before a crash or a failed delete. */
   unmark: readonly Pod[];
   obsolete: readonly ControllerRevision[];
   events: readonly EventDraft[];
   failedOn: readonly string[];
   status: DaemonSetStatus;
-  /** When the next ready Pod becomes available, so that the status must be decided again; undefined if there is no such Pod. */
+  /** When the next ready Pod becomes available, so that the DaemonSet must be reconciled again; undefined if there is none. */
   checkAt: Millis | undefined;
 }
 
@@ -69,7 +66,6 @@ export function reconcile({ daemonSet, history, nodes, pods, mayRetry, now }: Da
   };
 }
 
-/** Returns the active Pods that are marked with a deletion reason but are not among the removals. */
 function kept(pods: readonly Pod[], removals: readonly Removal[]): Pod[] {
   const removed = new Set(removals.map(({ pod }) => pod));
   return pods.filter((pod) => isMarked(pod) && isPodActive(pod) && !removed.has(pod));

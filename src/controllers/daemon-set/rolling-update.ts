@@ -1,15 +1,14 @@
 /**
- * Computes the next step of a rolling update: which Pods of earlier templates are deleted, or with a surge, which nodes get a second Pod.
- * The functions are pure.
+ * Computes the next step of a rolling update: which old Pods to delete, or with a surge, which nodes get a second Pod. The functions are
+ * pure.
  * Source: rollingUpdate of pkg/controller/daemon/update.go of v1.33 (behavior).
  */
 import type { Pod } from '../../api/generated/types.ts';
 import { type Daemons, isAvailable, pairOf, updateAmounts } from './daemons.ts';
 
 export interface UpdateStep {
-  /** The names of the nodes that get a second Pod, of the current template. */
+  /** Names of nodes that get a second Pod. */
   create: string[];
-  /** Pods of earlier templates that must be deleted. */
   remove: Pod[];
 }
 
@@ -18,10 +17,7 @@ export function rollingStep(daemons: Daemons): UpdateStep {
   return maxSurge === 0 ? { create: [], remove: replacedPods(daemons, maxUnavailable) } : surgeStep(daemons, maxSurge);
 }
 
-/**
- * Returns the old Pods to delete: all that are not available, and as many available ones as maxUnavailable still permits in addition to the
- * nodes without an available Pod.
- */
+/** Returns the old Pods to delete: all unavailable ones, and as many available ones as maxUnavailable permits. */
 function replacedPods(daemons: Daemons, maxUnavailable: number): Pod[] {
   let unavailable = 0;
   const allowed: Pod[] = [];
@@ -40,9 +36,8 @@ function replacedPods(daemons: Daemons, maxUnavailable: number): Pod[] {
 }
 
 /**
- * Returns the nodes that get a second Pod: all whose old Pod is not available, and as many others as maxSurge permits. Also returns the old
- * Pods to delete: those beside an available new Pod and, on nodes that take no new Pods, those that are not available and as many others as
- * there are available Pods beyond the wanted number.
+ * Returns the nodes that get a second Pod: all without an available old Pod, and as many others as maxSurge permits. Also returns the old
+ * Pods to delete.
  */
 function surgeStep(daemons: Daemons, maxSurge: number): UpdateStep {
   let [surged, available] = [0, 0];

@@ -30,7 +30,7 @@ export function statusOf(daemons: Daemons): DaemonSetStatus {
   };
 }
 
-/** Returns when the next ready Pod becomes available; undefined if none does. */
+/** Returns when the next ready Pod becomes available; undefined if there is none. */
 export function nextAvailableAt({ daemonSet, nodes, now }: Daemons): Millis | undefined {
   const seconds = daemonSet.spec?.minReadySeconds ?? 0;
   let next: Millis | undefined;

@@ -1,5 +1,5 @@
 /**
- * Carries out the decision of reconcile() about a Deployment: first the ReplicaSets, then the status.
+ * Writes the decision of reconcile() about a Deployment to the API.
  * Source: pkg/controller/deployment/sync.go of v1.33 (behavior and wording).
  */
 import { isDeepStrictEqual } from 'node:util';
@@ -26,10 +26,9 @@ export interface DeploymentWriter {
 }
 
 /**
- * Carries out the decision, but skips the rest once a ReplicaSet has changed. Resolves with false if the current ReplicaSet does not exist
- * yet: a change of the Deployment or the deletion of its namespace follows. Otherwise resolves with true once the informers' caches contain
- * the writes. Rejects with the error of a write, except if the object was changed or deleted meanwhile, because that change causes the next
- * decision.
+ * Writes the ReplicaSets first, then the status, and stops early at a ReplicaSet that has changed since the decision. Resolves with true
+ * once the informers' caches contain the writes, and with false if the ReplicaSet to create does not exist yet. A conflict or a deleted
+ * object is not an error: the concurrent change causes the next decision.
  */
 export async function carryOut(writer: DeploymentWriter, deployment: Deployment, decision: Decision): Promise<boolean> {
   const { create, changes, remove } = decision;
@@ -44,8 +43,8 @@ export async function carryOut(writer: DeploymentWriter, deployment: Deployment,
 }
 
 /**
- * Creates the ReplicaSet. Resolves to whether it exists afterwards. If its name is in use, increments the collisionCount of the Deployment,
- * so that the next attempt has another name.
+ * Resolves with true if the ReplicaSet exists afterwards. If another object has its name, increments the collisionCount of the Deployment,
+ * so that the next attempt uses another name.
  */
 async function createSet(writer: DeploymentWriter, deployment: Deployment, set: ReplicaSet): Promise<boolean> {
   const { name, namespace } = set.metadata;
@@ -58,7 +57,7 @@ async function createSet(writer: DeploymentWriter, deployment: Deployment, set: 
     if (isNamespaceTerminating(error)) return false;
     if (isApiError(error, 'AlreadyExists')) {
       const existing = await writer.setClient.get(name, namespace);
-      // The ReplicaSet was created earlier, but the copy did not contain it yet.
+      // An earlier reconcile created the ReplicaSet, but the informer had not received it yet.
       if (isControlledBy(existing, deployment) && sameTemplateIgnoringHash(existing.spec?.template, set.spec?.template))
         return true;
       const collisionCount = (deployment.status?.collisionCount ?? 0) + 1;
@@ -92,7 +91,7 @@ async function reportFailedCreate(
     );
 }
 
-/** Resolves to whether the ReplicaSet was written. If not, it has changed, and the rest of the decision may be wrong. */
+/** Resolves with false if the ReplicaSet has changed since the decision, so that the rest of the decision may be wrong. */
 async function applyChange(writer: DeploymentWriter, deployment: Deployment, { from, to }: Change): Promise<boolean> {
   const written = await unlessChanged(writer.setClient.update(to));
   if (written === undefined) return false;

@@ -11,7 +11,7 @@ export type ConditionDraft = Pick<DeploymentCondition, 'type' | 'status' | 'reas
 export const NEW_AVAILABLE = 'NewReplicaSetAvailable';
 export const TIMED_OUT = 'ProgressDeadlineExceeded';
 const PAUSED = 'DeploymentPaused';
-/** The progressDeadlineSeconds that means that there is no deadline. Source: HasProgressDeadline. */
+/** The progressDeadlineSeconds that means "no deadline". Source: HasProgressDeadline. */
 const NO_DEADLINE = 2 ** 31 - 1;
 
 export const conditionOf = (conditions: Conditions, type: string): DeploymentCondition | undefined =>
@@ -20,10 +20,7 @@ export const conditionOf = (conditions: Conditions, type: string): DeploymentCon
 export const without = (conditions: Conditions, type: string): Conditions =>
   conditions.filter((condition) => condition.type !== type);
 
-/**
- * Returns the conditions with the new one. A condition with the same status and reason remains unchanged; a condition with only the same
- * status keeps its lastTransitionTime.
- */
+/** A condition with the same status and reason remains unchanged. If only the status is the same, lastTransitionTime is kept. */
 export function withCondition(conditions: Conditions, draft: ConditionDraft, now: Millis): Conditions {
   const before = conditionOf(conditions, draft.type);
   if (before?.status === draft.status && before.reason === draft.reason) return conditions;
@@ -39,16 +36,13 @@ export const progressing = (status: 'True' | 'False' | 'Unknown', reason: string
   message,
 });
 
-/** Returns the progressDeadlineSeconds; undefined if there is no deadline. */
+/** Returns undefined if there is no deadline. */
 export function deadlineOf({ spec }: Deployment): number | undefined {
   const seconds = spec?.progressDeadlineSeconds;
   return seconds === undefined || seconds === NO_DEADLINE ? undefined : seconds;
 }
 
-/**
- * Records in the condition Progressing that the Deployment is paused or was resumed, so that the deadline counts from the resumption.
- * Changes nothing if there is no deadline or if it has already passed.
- */
+/** Records in the condition Progressing that the Deployment is paused or was resumed, so that the deadline counts from the resumption. */
 export function withPause(conditions: Conditions, deployment: Deployment, now: Millis): Conditions {
   const before = conditionOf(conditions, 'Progressing');
   if (deadlineOf(deployment) === undefined || before?.reason === TIMED_OUT) return conditions;

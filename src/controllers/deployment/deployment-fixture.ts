@@ -1,4 +1,3 @@
-/** Makes objects for the tests of Deployments. */
 import type {
   Deployment,
   DeploymentSpec,
@@ -19,13 +18,11 @@ export const templateWith = (image: string): PodTemplateSpec => ({
   spec: { containers: [{ name: 'app', image }] },
 });
 
-/** Returns the strategy RollingUpdate with these amounts. */
 export const rolling = (maxSurge: number | string, maxUnavailable: number | string): DeploymentSpec['strategy'] => ({
   type: 'RollingUpdate',
   rollingUpdate: { maxSurge, maxUnavailable },
 });
 
-/** Returns a Deployment `web` in the namespace `a`. By default, the Deployment has 4 replicas, and one more or fewer during an update. */
 export const deployment = (
   spec: Partial<DeploymentSpec> = {},
   metadata: Partial<ObjectMeta> = {},
@@ -45,24 +42,19 @@ export const deployment = (
 });
 
 export interface SetState {
-  /** The image of the template; also the name of the ReplicaSet. */
+  /** The image of the template, and the name of the ReplicaSet. */
   image: string;
   size: number;
-  /** The number of available Pods; default: size. */
   available?: number;
-  /** The number of Pods; default: size. */
   pods?: number;
   revision?: number;
-  /** The values of the annotations DESIRED and MAX; default: no annotation. */
   desired?: number;
   max?: number;
-  /** The age of the ReplicaSet; default: 60. */
   ageSeconds?: number;
   status?: ReplicaSetStatus;
   annotations?: Record<string, string>;
 }
 
-/** Returns a ReplicaSet of the Deployment `web`. */
 export function setOf(state: SetState): ReplicaSet {
   const { image, size, available = size, pods = size, revision, desired, max, ageSeconds = 60 } = state;
   const annotations = { ...state.annotations };

@@ -1,7 +1,7 @@
 /**
  * Tests properties of the Deployment controller while users change the template, scale, pause and resume, and while the engine is killed
- * between any two of its writes. The informers are some turns of the event loop behind. There are no Pods, only counts in the status of the
- * ReplicaSets, which the test writes as the ReplicaSet controller would. LIFEPOD_SEED repeats a run; the seed is printed.
+ * between any two of its writes. There are no Pods: the test writes the status of the ReplicaSets as the ReplicaSet controller would.
+ * LIFEPOD_SEED repeats a run; the seed is printed.
  */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
@@ -56,11 +56,9 @@ class World {
   readonly #backend: RegistryBackend;
   readonly #engines: KilledEngines;
   readonly #spec: NonNullable<Deployment['spec']>;
-  /** The maximum number of Pods, given all sizes that the Deployment has had. */
+  /** The number of Pods that is permitted at most: the largest size of the Deployment so far plus its surge. */
   #most = 0;
-  /** The size of all ReplicaSets, and how many of their Pods were available, at the last write. */
   #before = { size: 0, available: 0 };
-  /** UIDs of the ReplicaSets that have existed, and their revisions. */
   readonly #revisions = new Map<string, number>();
   /** Whether only the template changes, so that enough Pods must stay available. */
   readonly #isRolloutOnly: boolean;
@@ -94,14 +92,13 @@ class World {
     Object.assign(this.#spec, change);
     const { metadata, ...wanted } = deployment(this.#spec);
     this.#most = Math.max(this.#most, (this.#spec.replicas ?? 0) + maxSurge({ metadata, ...wanted }));
-    // Writes like a client that keeps the annotations and the status, such as kubectl.
+    // Keeps the annotations and the status, as kubectl does.
     const old = this.#deployment();
     const { uid: _, ...own } = metadata;
     const object = { ...wanted, metadata: { ...own, ...(old && { annotations: old.metadata.annotations ?? {} }) } };
     await this.#backend.set<Deployment>(DEPLOYMENTS, { ...object, status: undefined } as unknown as Deployment);
   }
 
-  /** Makes all Pods ready until nothing changes, and checks the result. */
   async settle(): Promise<void> {
     await this.write({ paused: false });
     for (let round = 0; round < 40; round++) {
@@ -133,9 +130,8 @@ class World {
   #sets = (): ReplicaSet[] => this.#backend.objects(REPLICA_SETS) as ReplicaSet[];
 
   /**
-   * Acts as the ReplicaSet controller: writes a status that counts all Pods of a ReplicaSet as existing, and up to `ready` more of them as
-   * available. `number` selects the ReplicaSet. Resolves with false if there is no ReplicaSet or if its status is already so; otherwise
-   * with true, even if the write fails because of a concurrent change.
+   * Writes the status of a ReplicaSet as the ReplicaSet controller would, with up to `ready` more available Pods. `number` selects the
+   * ReplicaSet. Resolves with false if there is nothing to write.
    */
   async #progress(number: number, ready: number): Promise<boolean> {
     const sets = this.#sets();
@@ -161,16 +157,13 @@ class World {
     return true;
   }
 
-  /**
-   * Returns the total size and the number of available Pods that remain: a ReplicaSet that shrinks first deletes Pods that are not
-   * available.
-   */
+  /** Counts only the available Pods that remain: a ReplicaSet that shrinks deletes unavailable Pods first. */
   #now() {
     const sets = this.#sets();
     return { size: total(sets, sizeOf), available: total(sets, (set) => Math.min(sizeOf(set), availableOf(set))) };
   }
 
-  /** Called after every write of the controller: records violations in `faults`. */
+  /** Runs after every write of the controller, and records violations in `faults`. */
   #check(): void {
     const { size, available } = this.#now();
     if (size > this.#before.size && size > this.#most) this.faults.push(`${size} Pods, more than ${this.#most}`);

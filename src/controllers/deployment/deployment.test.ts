@@ -12,7 +12,6 @@ import { sizeOf } from './rollout.ts';
 
 useRegistry();
 
-/** Starts the controllers of Deployments and ReplicaSets. */
 async function start(): Promise<void> {
   const options = controllerOptions();
   await Promise.all([startDeployments(options), startReplicaSets(options)]);
@@ -42,7 +41,6 @@ const events = (): string[] =>
     .map(({ reason, message = '' }) => `${reason}: ${message}`);
 const condition = (type: string) => web().status?.conditions?.find((each) => each.type === type);
 
-/** Makes all Pods of the image ready. */
 async function ready(image: string): Promise<void> {
   for (const { metadata, spec, status } of pods()) {
     if (spec?.containers[0]?.image !== image || status?.phase === 'Running') continue;
@@ -132,7 +130,7 @@ describe('a rolling update', () => {
     await change({ template: templateWith('v2') });
     expect(sizes()).toEqual([8, 5]);
     await change({ replicas: 15 });
-    // This is the example of "Proportional scaling" in "Deployments" of the documentation.
+    // The example of "Proportional scaling" in the Kubernetes page "Deployments".
     expect(sizes()).toEqual([11, 7]);
   });
 
@@ -204,7 +202,7 @@ test('the name of a ReplicaSet with another template is avoided', async () => {
   await change({ paused: null });
   const [own] = sets();
   stopControllers();
-  // The ReplicaSet gets a foreign template, as if the hashes of two templates were equal.
+  // Give the ReplicaSet a foreign template, as if the hashes of two templates were equal.
   await backend.remove(REPLICA_SETS, 'a', own?.metadata.name ?? '');
   const { name, namespace, labels } = own?.metadata ?? { name: '' };
   const spec = { ...own?.spec, template: { ...templateWith('foreign'), metadata: { name: '', labels } } };
@@ -262,7 +260,7 @@ test('after a conflict with another write of a ReplicaSet, no other ReplicaSet i
   await change({ replicas: 12 });
   expect(backend.calls.slice(length).filter((call) => call.startsWith('update replicasets'))).toHaveLength(1);
   expect(sizes()).toEqual([3, 2]);
-  // The change with which the write conflicted causes the next decision.
+  // The concurrent change that caused the conflict also causes the next decision.
   await backend.patch(REPLICA_SETS, 'a', largest?.metadata.name ?? '', 'application/merge-patch+json', {
     metadata: { labels: { changed: 'true' } },
   });

@@ -24,7 +24,7 @@ import { followDeployments } from './follow-deployments.ts';
 import { reconcile } from './reconcile.ts';
 import { DEPLOYMENT } from './revisions.ts';
 
-/** Starts the controller. Resolves once it has read the Deployments, the ReplicaSets and the Pods. */
+/** Resolves once the controller has read the Deployments, the ReplicaSets and the Pods. */
 export async function startDeployments(options: ControllerOptions): Promise<void> {
   const { client, timers, log, signal } = options;
   const deploymentClient = client.resource<Deployment>(DEPLOYMENTS);

@@ -1,4 +1,3 @@
-/** Follows Deployments, their ReplicaSets and Pods, and reports the keys of the Deployments that must be reconciled. */
 import type { Deployment, Pod, ReplicaSet } from '../../api/generated/types.ts';
 import { DEPLOYMENTS, PODS, REPLICA_SETS } from '../../api/resources.ts';
 import type { Informer } from '../../client/informer.ts';
@@ -12,7 +11,7 @@ export interface Followed {
   pods: Informer<Pod>;
 }
 
-/** Follows the objects. `changed` and `deleted` are called with the key of a Deployment: its namespace, `/` and its name. */
+/** Reports the Deployments that must be reconciled. The callbacks get the key of a Deployment: its namespace, `/` and its name. */
 export function followDeployments(
   { informers, signal }: Pick<ControllerOptions, 'informers' | 'signal'>,
   { changed, deleted }: { changed(key: string): void; deleted(key: string): void },
@@ -29,7 +28,7 @@ export function followDeployments(
   const selectorOf = ({ spec }: Deployment) => spec?.selector;
   const handlers = dependentHandlers({ kind: 'Deployment', owners: deployments, selectorOf, changed });
   const replicaSets = informers.follow<ReplicaSet>(REPLICA_SETS, { signal }, handlers);
-  /** Queues the Deployment of the Pod if its strategy is Recreate, which waits for the last Pod of the old ReplicaSets to end. */
+  /** With the strategy Recreate, a Deployment waits until the last Pod of its old ReplicaSets has ended. */
   const podEnded = (pod: Pod): void => {
     const controller = controllerOf(pod);
     if (controller?.kind !== 'ReplicaSet') return;

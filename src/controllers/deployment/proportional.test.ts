@@ -8,7 +8,6 @@ const old = (number: number, size: number, more: Partial<SetState> = {}) =>
   setOf({ image: `old-${number}`, size, ageSeconds: 100 - number, ...more });
 
 interface Case {
-  /** The replicas of the Deployment before (`from`) and after (`to`) the change. */
   from: number;
   to: number;
   surge?: number | string;
@@ -18,7 +17,7 @@ interface Case {
   expected: readonly (number | undefined)[];
 }
 
-/** Returns the sizes after the step. All ReplicaSets have the annotations from the last scaling, with the same surge. */
+/** The annotations on the ReplicaSets are those of a scaling with the same surge. */
 const sizesAfter = ({ from, to, surge = 0, current: size, old: sizes }: Case): (number | undefined)[] => {
   const strategy = rolling(surge, 1);
   const annotated = { desired: from, max: from + (typeof surge === 'number' ? surge : 0) };

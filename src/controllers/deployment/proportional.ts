@@ -1,6 +1,6 @@
 /**
- * Computes the step for a Deployment whose number of replicas has changed, or that is paused: during a rollout, the change is divided among
- * the ReplicaSets in proportion to their sizes. The functions are pure.
+ * Scales the ReplicaSets of a Deployment that is scaled or paused. During a rollout, the ReplicaSets share the difference in proportion to
+ * their sizes. The functions are pure.
  * Source: scale() and isScalingEvent() of pkg/controller/deployment/sync.go, and GetReplicaSetProportion, of v1.33 (behavior).
  */
 import type { Deployment, ReplicaSet } from '../../api/generated/types.ts';
@@ -27,7 +27,7 @@ const numberIn = ({ metadata }: ReplicaSet, annotation: string): number | undefi
 
 const active = (sets: readonly ReplicaSet[]): ReplicaSet[] => sets.filter((set) => sizeOf(set) > 0);
 
-/** Whether the number of replicas of the Deployment has changed since its ReplicaSets were last scaled. */
+/** Whether the replicas of the Deployment have changed since its ReplicaSets were last scaled. */
 export const isScaling = (rollout: Rollout): boolean =>
   active(allOf(rollout)).some(
     (set) => (numberIn(set, DESIRED) ?? wanted(rollout.deployment)) !== wanted(rollout.deployment),
@@ -46,8 +46,8 @@ export function scalingStep(rollout: Rollout): Rollout {
 }
 
 /**
- * Returns the ReplicaSet that gets all replicas: the only active one, or if none is active, the current one or else the newest. Returns
- * undefined if several are active, or if there is none.
+ * Returns the ReplicaSet that gets all replicas: the only active one; if none is active, the current one or else the newest. Undefined
+ * means that several are active, or that there is no ReplicaSet.
  */
 function onlyActive(rollout: Rollout): ReplicaSet | undefined {
   const sets = active(allOf(rollout));
@@ -66,7 +66,7 @@ function proportional(rollout: Rollout): Rollout {
   const sets = active(allOf(rollout));
   const allowed = wanted(deployment) > 0 ? wanted(deployment) + maxSurge(deployment) : 0;
   const toAdd = allowed - total(sets, sizeOf);
-  // Sort the largest ReplicaSets first. Of ReplicaSets of equal size, the newest grow first, and the oldest shrink first.
+  // The largest come first. Among equal sizes, the newest grow first, and the oldest shrink first.
   sets.sort((a, b) => sizeOf(b) - sizeOf(a) || (toAdd > 0 ? createdAt(b) - createdAt(a) : createdAt(a) - createdAt(b)));
   let added = 0;
   const sizes = sets.map((set) => {
@@ -82,7 +82,10 @@ function proportional(rollout: Rollout): Rollout {
   );
 }
 
-/** Returns how many of the `toAdd` replicas the ReplicaSet gets (negative: loses) after the other ReplicaSets have got `added` of them. */
+/**
+ * Returns the change of the ReplicaSet's size. `toAdd` is negative when the Deployment shrinks; `added` is the part of `toAdd` that other
+ * ReplicaSets have already received.
+ */
 function shareOf(set: ReplicaSet, deployment: Deployment, toAdd: number, added: number): number {
   const left = toAdd - added;
   if (left === 0) return 0;
@@ -97,7 +100,7 @@ function fractionOf(set: ReplicaSet, deployment: Deployment): number {
   return before === 0 ? 0 : Math.round((sizeOf(set) * most) / before) - sizeOf(set);
 }
 
-/** Returns the rollout with the changed ReplicaSets in place of those with the same names; the same object if none has changed. */
+/** Replaces ReplicaSets by name. Returns the same object if none has changed. */
 export function replaced(rollout: Rollout, changed: readonly ReplicaSet[]): Rollout {
   const byName = new Map(changed.map((set) => [set.metadata.name, set]));
   const next = (set: ReplicaSet): ReplicaSet => byName.get(set.metadata.name) ?? set;

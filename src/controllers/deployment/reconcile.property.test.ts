@@ -1,7 +1,7 @@
 /**
- * Tests properties of the decisions about a Deployment, in a model of its ReplicaSets and their Pods: the Pods are created, become ready
- * and are deleted, and the statuses are written, at any time between the decisions. A crash may end each decision after any of its writes.
- * LIFEPOD_SEED repeats a run; the seed is printed.
+ * Tests properties of the decisions about a Deployment in a model of its ReplicaSets and their Pods. Between the decisions, Pods are
+ * created, become ready and are deleted, and statuses are written. A crash may follow any write of a decision. LIFEPOD_SEED repeats a run;
+ * the seed is printed.
  */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
@@ -29,12 +29,11 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 1, arbitrary: fc.record({ do: fc.constant('template'), image: fc.constantFrom('v1', 'v2', 'v3') }) },
 );
 
-/** A ReplicaSet, and its Pods as the ReplicaSet controller knows them. */
 interface Owned {
   object: ReplicaSet;
   ready: number;
   unready: number;
-  /** The status that the ReplicaSet controller is about to write: it counts the Pods from before its last creations and deletions. */
+  /** The status that the ReplicaSet controller is about to write. It counts the Pods from before the last creations and deletions. */
   next?: ReplicaSet['status'];
 }
 
@@ -90,7 +89,7 @@ class Model {
       owned.ready += count;
       owned.unready -= count;
     } else if (owned.next !== undefined && owned.next.observedGeneration === object.metadata.generation) {
-      // The write of a status of an earlier generation fails with a conflict, because the spec has changed.
+      // A status of an earlier generation conflicts, because the spec has changed.
       owned.object = { ...object, status: owned.next };
     }
   }
@@ -130,8 +129,8 @@ class Model {
   }
 
   /**
-   * Returns the size of all ReplicaSets, and the available Pods that are left once the ReplicaSet controller has done its work. A Pod
-   * counts as available if it is ready and reported, because a decision knows only reported Pods.
+   * Returns the total size, and the available Pods that remain after the ReplicaSet controller has scaled down. A Pod is available if it is
+   * ready and a status has reported it, because a decision sees only statuses.
    */
   #counts(): { available: number; size: number } {
     const sum = (count: (owned: Owned) => number): number => this.#sets.reduce((all, owned) => all + count(owned), 0);

@@ -1,8 +1,8 @@
 /**
- * Decides what to do for a Deployment: which ReplicaSets to create, scale, annotate and delete, and its status. The functions are pure.
+ * Decides which ReplicaSets of a Deployment to create, scale, annotate and delete, and computes its status. The functions are pure.
  *
- * Each decision makes one step, in the order of upstream's syncDeployment. The changes of the ReplicaSets cause the next decision. A
- * decision depends only on the objects, so a crash between two writes of a step leads to the rest of the step.
+ * Each decision makes one step, in the order of upstream's syncDeployment. The writes to the ReplicaSets cause the next decision. A
+ * decision depends only on the objects, so after a crash the next engine completes the step.
  * Source: pkg/controller/deployment/deployment_controller.go, recreate.go and rolling.go of v1.33 (behavior).
  */
 
@@ -18,7 +18,6 @@ import { countsOf, isComplete, rolloutStatus, scalingStatus } from './status.ts'
 
 export interface DeploymentInput {
   deployment: Deployment;
-  /** The ReplicaSets that the Deployment controls. */
   replicaSets: readonly ReplicaSet[];
   podsOf(set: ReplicaSet): Iterable<Pod>;
   now: Millis;
@@ -30,14 +29,14 @@ export interface Change {
 }
 
 export interface Decision {
-  /** The ReplicaSet to create, with the template of the Deployment. Until it exists, only the status is written. */
+  /** The current ReplicaSet, if it does not exist yet. */
   create?: ReplicaSet;
   changes: Change[];
   remove: ReplicaSet[];
-  /** The revision of the current ReplicaSet, for the annotation of the Deployment; undefined if there is no such ReplicaSet. */
+  /** The revision for the annotation of the Deployment; undefined if there is no current ReplicaSet. */
   revision: number | undefined;
   status: DeploymentStatus;
-  /** When the progress deadline passes, so that the status must be decided again; undefined if no deadline is pending. */
+  /** When the progress deadline passes, so that the Deployment must be reconciled again; undefined if no deadline is pending. */
   checkAt?: Millis | undefined;
 }
 
@@ -48,7 +47,7 @@ export function reconcile({ deployment, replicaSets, podsOf, now }: DeploymentIn
   const synced = withSyncedCurrent(rollout);
   const isPaused = deployment.spec?.paused === true;
   const after = isPaused || isScaling(synced) ? scalingStep(synced) : synced;
-  // With the strategy Recreate, several active ReplicaSets cannot be scaled. They must not block the rollout.
+  // With the strategy Recreate, scalingStep() does not scale several active ReplicaSets. They must not block the rollout.
   if (isPaused || after !== synced) {
     const remove = isPaused ? obsolete(after) : [];
     return { ...decision(rollout, after), remove, status: scalingStatus(after, conditions, now) };
@@ -58,7 +57,6 @@ export function reconcile({ deployment, replicaSets, podsOf, now }: DeploymentIn
     : recreateDecision(rollout, synced, conditions, podsOf, now);
 }
 
-/** Returns the changes of the ReplicaSets between the two rollouts, and the revision of the current ReplicaSet. */
 const decision = (before: Rollout, after: Rollout): Pick<Decision, 'changes' | 'remove' | 'revision'> => {
   const earlier = new Map(allOf(before).map((set) => [set.metadata.name, set]));
   const changes = allOf(after).flatMap((to) => {
@@ -68,10 +66,7 @@ const decision = (before: Rollout, after: Rollout): Pick<Decision, 'changes' | '
   return { changes, remove: [], revision: after.current && revisionOf(after.current) };
 };
 
-/**
- * Returns the decision for a Deployment that is being deleted, which only contains the status: the garbage collector deletes its
- * ReplicaSets.
- */
+/** For a Deployment that is being deleted: the garbage collector deletes its ReplicaSets. */
 function statusOnly(rollout: Rollout, now: Millis): Decision {
   const { deployment } = rollout;
   const revision = revisionOf(deployment) || undefined;
@@ -103,7 +98,6 @@ function recreateDecision(
 
 const hasEndedPods = (pods: Iterable<Pod>): boolean => [...pods].every(hasEnded);
 
-/** Returns the decision to create the current ReplicaSet. */
 function creation(before: Rollout, rollout: Rollout, conditions: Conditions, now: Millis): Decision {
   const create = newReplicaSet(rollout);
   const message = `Created new replica set "${create.metadata.name}"`;
@@ -115,10 +109,7 @@ function creation(before: Rollout, rollout: Rollout, conditions: Conditions, now
   return { ...decision(before, rollout), create, revision: nextRevision(rollout), status, checkAt: deadline };
 }
 
-/**
- * Returns the decision that carries out a step of a rollout. Once the rollout is complete, the decision also deletes the ReplicaSets that
- * obsolete() returns: old ones without Pods, above the limit of the history.
- */
+/** Returns the decision for a step of a rollout. A complete rollout also deletes the ReplicaSets that exceed the history limit. */
 function step(before: Rollout, synced: Rollout, after: Rollout, conditions: Conditions, now: Millis): Decision {
   const { deployment, current } = synced;
   const isFound =

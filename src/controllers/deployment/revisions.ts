@@ -1,6 +1,6 @@
 /**
- * Determines the revisions of a Deployment: which ReplicaSet has its template, their numbers and annotations, new ReplicaSets, and old
- * ReplicaSets that are no longer kept. The functions are pure.
+ * Determines the current ReplicaSet of a Deployment, the revisions and annotations of its ReplicaSets, and the old ReplicaSets to delete.
+ * The functions are pure.
  * Source: pkg/controller/deployment/sync.go and util/deployment_util.go of v1.33 (behavior).
  */
 import { sameValue } from '../../api/core/v1/pod/compare.ts';
@@ -16,10 +16,10 @@ export const DEPLOYMENT: OwnerKind = { apiVersion: 'apps/v1', kind: 'Deployment'
 export const HASH = 'pod-template-hash';
 export const REVISION = 'deployment.kubernetes.io/revision';
 const HISTORY = 'deployment.kubernetes.io/revision-history';
-/** The maximum length of the history in an annotation, in characters. Source: MaxRevHistoryLengthInChars of upstream's controller. */
+/** In characters. Source: MaxRevHistoryLengthInChars of upstream's controller. */
 const MAX_HISTORY_LENGTH = 2000;
 
-/** The annotations that are not copied from a Deployment to its ReplicaSets. The controller sets some of them itself, to other values. */
+/** Annotations that are not copied from a Deployment to its ReplicaSets. */
 const OWN_ANNOTATIONS: ReadonlySet<string> = new Set([
   'kubectl.kubernetes.io/last-applied-configuration',
   'deprecated.deployment.rollback.to',
@@ -34,29 +34,27 @@ function withoutHash(template: PodTemplateSpec | undefined): unknown {
   return { ...template, metadata: { ...template?.metadata, labels } };
 }
 
-/** Whether the templates are equal apart from the label HASH. */
 export const sameTemplateIgnoringHash = (a: PodTemplateSpec | undefined, b: PodTemplateSpec | undefined): boolean =>
   sameTemplate(withoutHash(a), withoutHash(b));
 
-/** Returns the rollout of the Deployment. Of several ReplicaSets with its template, the oldest is the current one. */
+/** The current ReplicaSet is the oldest one with the template of the Deployment. */
 export function rolloutOf(deployment: Deployment, sets: readonly ReplicaSet[]): Rollout {
   const ordered = [...sets].sort(olderFirst);
   const current = ordered.find(({ spec }) => sameTemplateIgnoringHash(spec?.template, deployment.spec?.template));
   return { deployment, current, old: ordered.filter((set) => set !== current) };
 }
 
-/** Returns the revision of a ReplicaSet or a Deployment; 0 if there is none. */
+/** Returns 0 if the object has no valid revision. */
 export const revisionOf = ({ metadata }: Pick<ReplicaSet, 'metadata'>): number => {
   const text = metadata.annotations?.[REVISION] ?? '';
   return /^\d+$/.test(text) ? Number(text) : 0;
 };
 
-/** Returns the revision of the current ReplicaSet: one more than the highest revision of the others. */
 export const nextRevision = ({ old }: Rollout): number => Math.max(0, ...old.map(revisionOf)) + 1;
 
 /**
- * Returns the annotations of the current ReplicaSet: its own, those of the Deployment except OWN_ANNOTATIONS, and the revision. If the
- * revision rises, the history gets the former one.
+ * Merges the annotations of the Deployment, except OWN_ANNOTATIONS, into those of the current ReplicaSet, and sets the revision. If the
+ * revision rises, the previous revision is appended to the history.
  */
 function currentAnnotations(
   { deployment }: Rollout,
@@ -73,14 +71,13 @@ function currentAnnotations(
   return annotations;
 }
 
-/** Appends the revision to the history, and drops the oldest ones if it becomes too long. */
 function history(before: string | undefined, revision: string): string {
   const revisions = before ? [...before.split(','), revision] : [revision];
   while (revisions.length > 1 && revisions.join(',').length > MAX_HISTORY_LENGTH) revisions.shift();
   return revisions.join(',');
 }
 
-/** Returns the rollout in which the current ReplicaSet has the annotations and minReadySeconds of the Deployment. */
+/** Copies the annotations and minReadySeconds of the Deployment to the current ReplicaSet. Returns the same object if nothing differs. */
 export function withSyncedCurrent(rollout: Rollout): Rollout {
   const { current, deployment } = rollout;
   if (current === undefined) return rollout;
@@ -92,7 +89,7 @@ export function withSyncedCurrent(rollout: Rollout): Rollout {
   return { ...rollout, current: { ...current, metadata: { ...current.metadata, annotations }, spec } };
 }
 
-/** Returns a new ReplicaSet with the template of the Deployment, and with as many replicas as it may have now. */
+/** Returns the current ReplicaSet before its creation, with as many replicas as the strategy permits now. */
 export function newReplicaSet(rollout: Rollout): ReplicaSet {
   const { deployment } = rollout;
   const { spec, status, metadata } = deployment;
@@ -120,7 +117,10 @@ export function newReplicaSet(rollout: Rollout): ReplicaSet {
   return resized(set, currentSize(rollout), deployment);
 }
 
-/** Returns the old ReplicaSets above the limit of the history that have no Pods, those with the lowest revisions first. */
+/**
+ * Returns the ReplicaSets to delete: the oldest revisions in excess of revisionHistoryLimit, except those that are scaled up, still have
+ * Pods, or have an outdated status.
+ */
 export function obsolete({ deployment, old }: Rollout): ReplicaSet[] {
   const limit = deployment.spec?.revisionHistoryLimit ?? MAX_INT32;
   if (limit >= MAX_INT32) return [];

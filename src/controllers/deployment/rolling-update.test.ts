@@ -3,7 +3,6 @@ import { deployment, rolling, setOf } from './deployment-fixture.ts';
 import { rollingStep } from './rolling-update.ts';
 import { sizeOf } from './rollout.ts';
 
-/** The size of a ReplicaSet, and how many of its replicas are available. */
 type Counts = readonly [size: number, available: number];
 
 interface Case {
@@ -11,9 +10,8 @@ interface Case {
   unavailable: number | string;
   replicas: number;
   current: Counts;
-  /** The counts of the old ReplicaSets, the oldest first. */
+  /** The oldest first. */
   old: readonly Counts[];
-  /** The sizes after the step. */
   expected: readonly [current: number, ...old: number[]];
 }
 

@@ -1,19 +1,16 @@
 /**
- * Computes the step of a rolling update: the current ReplicaSet grows as far as the surge permits; then old ReplicaSets shrink as far as
- * enough Pods stay available, those with unavailable Pods first. The functions are pure.
+ * Computes one step of a rolling update: the current ReplicaSet grows as far as the surge permits; if it cannot grow, the old ReplicaSets
+ * shrink as far as enough Pods stay available. The functions are pure.
  * Source: pkg/controller/deployment/rolling.go of v1.33 (behavior). Difference: upstream shrinks old ReplicaSets without waiting for the
  * statuses of scaled ReplicaSets.
  */
 import type { ReplicaSet } from '../../api/generated/types.ts';
 import { allOf, currentSize, maxUnavailable, type Rollout, scaled, sizeOf, total, wanted } from './rollout.ts';
 
-/**
- * Returns how many of the replicas are available. The status of a ReplicaSet that was just scaled down still counts the Pods that the
- * ReplicaSet is going to delete, which do not stay available.
- */
+/** After a scale-down, the status still counts Pods that the ReplicaSet is going to delete. They must not count as available. */
 const availableOf = (set: ReplicaSet): number => Math.min(sizeOf(set), set.status?.availableReplicas ?? 0);
 
-/** Returns the rollout after the step; the same object if nothing can be scaled now. */
+/** Returns the same object if nothing can be scaled now. */
 export function rollingStep(rollout: Rollout): Rollout {
   const grown = scaleCurrent(rollout);
   return grown === rollout ? shrinkOld(rollout) : grown;
@@ -29,8 +26,8 @@ function scaleCurrent(rollout: Rollout): Rollout {
 }
 
 /**
- * Whether the status counts the Pods that are left after the last change of the size. The status of a ReplicaSet that was scaled down and
- * up again may count Pods that have been deleted in between.
+ * Whether the status is from after the last scaling. After a scale-down and a scale-up, an older status may count Pods that were deleted in
+ * between.
  */
 const isObserved = ({ metadata, status }: ReplicaSet): boolean =>
   (status?.observedGeneration ?? 0) >= (metadata.generation ?? 0);
@@ -48,8 +45,7 @@ function shrinkOld(rollout: Rollout): Rollout {
 }
 
 /**
- * Returns the rollout with up to `most` replicas less in the old ReplicaSets, from each at most the number that `from` returns; the same
- * object if nothing changes.
+ * Removes up to `most` replicas from the old ReplicaSets, and at most `from(set)` from each. Returns the same object if nothing changes.
  */
 function shrink(rollout: Rollout, most: number, from: (set: ReplicaSet) => number): Rollout {
   let left = most;

@@ -13,7 +13,6 @@ test.each<[number | string, number | string, number, number, number]>([
   // Both amounts are 0 after rounding, so one replica may be unavailable.
   [0, '10%', 5, 0, 1],
   [0, 0, 5, 0, 1],
-  // No more replicas can be unavailable than there are.
   [0, 5, 2, 0, 2],
   [1, 1, 0, 1, 0],
 ])('maxSurge %s and maxUnavailable %s of %i replicas are %i and %i', (surge, unavailable, replicas, more, fewer) => {

@@ -1,12 +1,12 @@
 /**
- * Defines the state of a rollout, which the steps of a decision change, and computes the amounts that bound it. The functions are pure.
+ * Defines the state of a rollout and its limits. The functions are pure.
  * Source: pkg/controller/deployment/util/deployment_util.go of v1.33 (behavior).
  */
 import type { Deployment, ReplicaSet } from '../../api/generated/types.ts';
 import { resolveAmount } from '../../api/int-or-percent.ts';
 import { parseTime } from '../../machinery/time.ts';
 
-/** A Deployment with its ReplicaSets. A step returns a new rollout with changed copies of ReplicaSets; it never modifies one. */
+/** A Deployment with its ReplicaSets. Functions return a new rollout with changed copies, and never modify a ReplicaSet. */
 export interface Rollout {
   deployment: Deployment;
   /** The ReplicaSet with the template of the Deployment; undefined if it does not exist yet. */
@@ -30,13 +30,12 @@ export const total = (sets: readonly ReplicaSet[], count: (set: ReplicaSet) => n
 
 export const createdAt = ({ metadata }: ReplicaSet): number => parseTime(metadata.creationTimestamp) ?? 0;
 
-/** Compares two ReplicaSets for sorting: the ReplicaSet that was created earlier comes first; the name decides if the times are equal. */
 export const olderFirst = (a: ReplicaSet, b: ReplicaSet): number =>
   createdAt(a) - createdAt(b) || (a.metadata.name < b.metadata.name ? -1 : 1);
 
 /**
- * Returns the surge, rounded up, and the number of replicas that may be unavailable, rounded down. If both are 0, one replica may be
- * unavailable.
+ * The surge is rounded up, the unavailable replicas are rounded down. If both are 0, one replica may be unavailable, so that the rollout
+ * can progress.
  */
 function amounts(deployment: Deployment): { surge: number; unavailable: number } {
   const { maxSurge, maxUnavailable } = deployment.spec?.strategy?.rollingUpdate ?? {};
@@ -45,17 +44,14 @@ function amounts(deployment: Deployment): { surge: number; unavailable: number }
   return { surge, unavailable: surge === 0 && unavailable === 0 ? 1 : unavailable };
 }
 
-/** Returns how many Pods may exist above the wanted number during a rolling update; 0 with another strategy. */
+/** The number of Pods that may exist in excess of the replicas during a rolling update; 0 with another strategy. */
 export const maxSurge = (deployment: Deployment): number => (isRolling(deployment) ? amounts(deployment).surge : 0);
 
-/** Returns how many of the wanted Pods may be unavailable during a rolling update; 0 with another strategy. */
+/** The number of replicas that may be unavailable during a rolling update; 0 with another strategy. */
 export const maxUnavailable = (deployment: Deployment): number =>
   isRolling(deployment) ? Math.min(amounts(deployment).unavailable, wanted(deployment)) : 0;
 
-/**
- * Returns the ReplicaSet with the size, and with the annotations for later proportional scaling. Returns the same object if nothing
- * changes.
- */
+/** Sets the replicas, and the annotations that later proportional scaling needs. Returns the same object if nothing changes. */
 export function resized(set: ReplicaSet, replicas: number, deployment: Deployment): ReplicaSet {
   const annotations = {
     ...set.metadata.annotations,
@@ -73,11 +69,11 @@ export function resized(set: ReplicaSet, replicas: number, deployment: Deploymen
   };
 }
 
-/** Like resized(), but a ReplicaSet that has the size keeps its annotations. */
+/** Like resized(), but leaves a ReplicaSet that already has the size unchanged, with its annotations. */
 export const scaled = (set: ReplicaSet, replicas: number, deployment: Deployment): ReplicaSet =>
   sizeOf(set) === replicas ? set : resized(set, replicas, deployment);
 
-/** Returns the size that the current ReplicaSet may have now. Source: NewRSNewReplicas. */
+/** Returns the replicas that the current ReplicaSet may have now. Source: NewRSNewReplicas. */
 export function currentSize({ deployment, current, old }: Rollout): number {
   const replicas = wanted(deployment);
   if (!isRolling(deployment)) return replicas;

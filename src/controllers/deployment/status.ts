@@ -1,6 +1,6 @@
 /**
- * Computes the status of a Deployment: the counts of its ReplicaSets, and whether the rollout is complete, progresses or is stuck. The
- * functions are pure.
+ * Computes the status of a Deployment: the counts of Pods, and whether the rollout is complete, progresses or has timed out. The functions
+ * are pure.
  * Source: pkg/controller/deployment/progress.go and calculateStatus of sync.go of v1.33 (behavior and wording).
  */
 import type { Deployment, DeploymentStatus, ReplicaSet } from '../../api/generated/types.ts';
@@ -36,7 +36,7 @@ export function countsOf(rollout: Rollout): Counts {
 }
 
 /**
- * Whether all wanted Pods are of the current template and available, no other Pods exist, and `counts` is of the current generation.
+ * Whether all Pods are available and have the current template, and the counts are from the current generation.
  * Source: DeploymentComplete.
  */
 export function isComplete(deployment: Deployment, counts: Counts): boolean {
@@ -61,13 +61,13 @@ function withAvailability(conditions: Conditions, { deployment }: Rollout, count
   return withCondition(conditions, { type: 'Available', ...draft }, now);
 }
 
-/** Returns the status without the progress of a rollout, for a Deployment that is paused, scaled or deleted. */
+/** For a Deployment that is paused, scaled or deleted: leaves the condition Progressing unchanged. */
 export function scalingStatus(rollout: Rollout, conditions: Conditions, now: Millis): DeploymentStatus {
   const counts = countsOf(rollout);
   return statusOf(counts, withAvailability(conditions, rollout, counts, now));
 }
 
-/** Returns a status without the counts that are 0, as upstream's omitempty encodes it. */
+/** Omits counts that are 0, as omitempty does upstream. */
 function statusOf(counts: Counts, conditions: Conditions): DeploymentStatus {
   const { observedGeneration, ...rest } = counts;
   const present = Object.fromEntries(Object.entries(rest).filter(([, count]) => count !== 0));
@@ -76,7 +76,7 @@ function statusOf(counts: Counts, conditions: Conditions): DeploymentStatus {
 
 export interface RolloutStatus {
   status: DeploymentStatus;
-  /** When the deadline passes without progress; undefined if there is no deadline, or if the rollout is complete or has timed out. */
+  /** When the deadline passes without progress; undefined if no deadline is pending. */
   deadline: Millis | undefined;
 }
 
@@ -107,7 +107,7 @@ function withProgress(
       now,
     );
   if (hasProgressed(deployment.status ?? {}, counts)) {
-    // Each progress sets lastUpdateTime, because the deadline counts from the last progress.
+    // Every progress sets lastUpdateTime, because the deadline counts from the last progress.
     const draft = progressing('True', 'ReplicaSetUpdated', `${subject} is progressing.`);
     const [added] = withCondition([], draft, now);
     if (added === undefined) return conditions;
@@ -129,10 +129,6 @@ function hasProgressed(before: Counts, now: Counts): boolean {
   );
 }
 
-/**
- * Returns when the deadline passes without further progress; undefined if there is no deadline, or if the rollout is complete or has
- * already timed out.
- */
 function deadlineAt(deployment: Deployment, conditions: Conditions, counts: Counts): Millis | undefined {
   const seconds = deadlineOf(deployment);
   const condition = conditionOf(conditions, 'Progressing');
@@ -148,7 +144,6 @@ function isTimedOut(deployment: Deployment, conditions: Conditions, now: Millis)
   return (parseTime(condition.lastUpdateTime) ?? 0) + (deadlineOf(deployment) ?? 0) * 1000 <= now;
 }
 
-/** Copies the condition ReplicaFailure of the current ReplicaSet, or else of an old one; removes the condition if no ReplicaSet has it. */
 function withFailure(conditions: Conditions, { current, old }: Rollout, now: Millis): Conditions {
   const failureOf = (set: ReplicaSet | undefined) =>
     set?.status?.conditions?.find(({ type, status }) => type === 'ReplicaFailure' && status === 'True');

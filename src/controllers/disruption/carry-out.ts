@@ -1,4 +1,3 @@
-/** Carries out a decision of reconcile() about a PodDisruptionBudget. */
 import { isDeepStrictEqual } from 'node:util';
 import type { PodDisruptionBudget } from '../../api/generated/types.ts';
 import type { ResourceClient } from '../../client/client.ts';
@@ -14,9 +13,8 @@ export interface BudgetWriter {
 }
 
 /**
- * Sends the Events, and writes the status if it differs. Resolves once the copy contains the status. Writes nothing if the budget was
- * deleted, or was changed after it was read, for example by an eviction that the new status does not record: the change queues the budget
- * again.
+ * Resolves once the informer's cache contains the status. Writes no status if the budget has changed since it was read, for example by an
+ * eviction: the change queues the budget again.
  */
 export async function carryOut(
   { client, budgets, events }: BudgetWriter,

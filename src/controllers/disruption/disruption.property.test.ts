@@ -1,8 +1,7 @@
 /**
- * Tests properties of PodDisruptionBudgets while several clients evict Pods at the same time through two API servers on one store, while
- * Pods become ready, fail, are deleted and replaced, and while the engine with the controller, or the second API server, is killed between
- * any two of its writes. The informers are some turns of the event loop behind. LIFEPOD_SEED repeats a run, whose seed is printed;
- * LIFEPOD_RUNS sets the number of runs.
+ * Tests properties of PodDisruptionBudgets while several clients evict Pods at the same time through two API servers on one store, and
+ * while Pods become ready, fail, and are deleted and replaced. The engine and the second API server are killed between any two of their
+ * writes. LIFEPOD_SEED repeats a run, whose seed is printed; LIFEPOD_RUNS sets the number of runs.
  */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
@@ -43,7 +42,7 @@ const AMOUNTS = [
   { maxUnavailable: '34%' },
   { maxUnavailable: 0 },
 ] as const;
-/** How many of the Pods each of the AMOUNTS requires to be healthy. */
+/** For each of AMOUNTS: the number of Pods that must be healthy. */
 const REQUIRED = [3, 3, 4, 3, 6] as const;
 
 type Step =
@@ -67,12 +66,11 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 ) as fc.Arbitrary<Step>;
 
 interface SecondServer {
-  /** Kills the API server as with kill -9 after this many more of its writes. If the server has died already, first starts another one. */
+  /** Kills the API server after this many more writes, as with kill -9. If the server has died already, first starts another one. */
   crashAfter(writes: number): Promise<void>;
   running(): { api: ResourceApi; died: Promise<void> };
 }
 
-/** Starts the second API server. */
 async function secondServer(store: Store, timers: VirtualTimers): Promise<SecondServer> {
   const begin = async () => {
     const died = Promise.withResolvers<void>();
@@ -94,7 +92,6 @@ async function secondServer(store: Store, timers: VirtualTimers): Promise<Second
   let server = await begin();
   return {
     async crashAfter(writes) {
-      // The server may have died already.
       if (!server.state.isAlive) server = await begin();
       server.state.writesLeft = writes;
     },
@@ -108,7 +105,7 @@ class World {
   readonly #required: number;
   readonly #engines: KilledEngines;
   readonly #evictions: Promise<unknown>[] = [];
-  /** How many Pods have ceased to be healthy without an eviction since the last settle(). A budget does not prevent these losses. */
+  /** How many Pods ceased to be healthy without an eviction since the last settle(). Budgets do not prevent these losses. */
   #lost = 0;
   #created = 0;
   evicted = 0;
@@ -164,7 +161,6 @@ class World {
     }
   }
 
-  /** Waits until all evictions have ended and the controller has nothing to do, and checks the status. */
   async settle(): Promise<void> {
     await Promise.all(this.#evictions.splice(0));
     await this.#engines.settled();
@@ -209,7 +205,7 @@ class World {
       );
   }
 
-  /** Calls the API of the server. Resolves to true once the server has answered, or to false if the server dies before it answers. */
+  /** Resolves with false if the server dies before it answers. */
   async #send(server: number, call: (api: ResourceApi) => Promise<unknown>): Promise<boolean> {
     if (server === 0) return call(this.#backend).then(() => true);
     const { api, died } = this.#second.running();
@@ -220,7 +216,7 @@ class World {
     const [owner] = this.#backend.objects(REPLICA_SETS);
     if (owner === undefined) throw new Error('there is no ReplicaSet');
     const ownerReferences = [controllerReference(owner, REPLICA_SET.owner)];
-    // Some Pods have the name of an earlier Pod, like the Pods of a StatefulSet.
+    // Reuse names, as StatefulSets do.
     const name = `pod-${this.#created++ % 9}`;
     if (this.#pods().some(({ metadata }) => metadata.name === name)) return;
     await this.#backend.set<Pod>(PODS, {
@@ -245,7 +241,7 @@ class World {
     if (pod === undefined) return;
     const { name, deletionTimestamp } = pod.metadata;
     if (what === 'ready') return this.#setReady(name, true);
-    // The end of a Pod that is already being deleted is not a further loss.
+    // The Pod counted as lost when its deletion began.
     if (deletionTimestamp === undefined) this.#lost += 1;
     return what === 'fail' ? this.#setReady(name, false) : this.#backend.remove(PODS, 'a', name);
   }

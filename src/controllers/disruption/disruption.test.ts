@@ -51,7 +51,6 @@ const statusOf = (name = 'web') =>
   (backend.objects(POD_DISRUPTION_BUDGETS) as PodDisruptionBudget[]).find(({ metadata }) => metadata.name === name)
     ?.status;
 
-/** Creates or changes a Pod. */
 const put = async (name: string, metadata: Partial<ObjectMeta> = {}, isReady = true): Promise<Pod> => {
   const conditions: PodCondition[] = [{ type: 'Ready', status: isReady ? 'True' : 'False' }];
   const old = (backend.objects(PODS) as Pod[]).find((each) => each.metadata.name === name);
@@ -241,7 +240,7 @@ describe('evictions', () => {
     await start();
     await setBudget({ minAvailable: 1 });
     for (const name of ['a', 'b']) await put(name);
-    // The API server dies between the condition and the deletion of the Pod.
+    // The API server dies after it has written the condition, and before it deletes the Pod.
     const disrupted = { ...statusOf(), disruptionsAllowed: 0, disruptedPods: { a: formatTime(timers.now()) } };
     await backend.setStatus(POD_DISRUPTION_BUDGETS, 'a', 'web', disrupted);
     const target = { type: 'DisruptionTarget', status: 'True' as const, lastTransitionTime: formatTime(timers.now()) };

@@ -28,7 +28,7 @@ export interface DisruptionOptions extends ControllerOptions {
   catalog: KindCatalog;
 }
 
-/** Starts the controller. Resolves once it has read the budgets, the Pods and their owners. */
+/** Resolves once the controller has read the budgets, the Pods and their owners. */
 export async function startDisruption(options: DisruptionOptions): Promise<void> {
   const { client, catalog, informers, timers, log, signal } = options;
   const events = createEventRecorder(client, { component: 'controllermanager', timers, log, signal });

@@ -1,6 +1,5 @@
 /**
- * Finds the PodDisruptionBudgets that a change concerns: the budget that changed, and those that select a Pod that changed or whose owner
- * was scaled.
+ * Finds the PodDisruptionBudgets that must be reconciled after a change of a budget, a Pod or the scale of an owner.
  * Source: the event handlers of pkg/controller/disruption/disruption.go of v1.33 (behavior). Upstream updates only one of several budgets
  * that select a Pod, and none when an owner is scaled.
  */
@@ -27,7 +26,6 @@ export interface FollowedBudgets {
   pods: Informer<Pod>;
   /** Returns the Pods that the budget selects, by name. */
   podsOf(budget: PodDisruptionBudget): Pod[];
-  /** Queues the budgets of the Pods that the owners control. */
   ownersChanged(uids: readonly string[]): void;
   allChanged(): void;
 }
@@ -35,7 +33,6 @@ export interface FollowedBudgets {
 const keyOf = ({ metadata }: KubeObject): string => `${metadata.namespace}/${metadata.name}`;
 const namespaceOf = ({ metadata }: KubeObject): readonly string[] => [metadata.namespace ?? ''];
 
-/** Whether the difference between two states of a Pod can change the status of a budget. */
 const isRelevant = (pod: Pod, old: Pod): boolean =>
   isHealthy(pod) !== isHealthy(old) ||
   isTerminating(pod) !== isTerminating(old) ||

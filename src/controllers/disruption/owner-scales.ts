@@ -1,9 +1,9 @@
 /**
- * Reports how many Pods the owners of Pods want. The owners are objects of all kinds with the subresource scale, including kinds that are
- * added later.
+ * Reports how many Pods the owners of Pods want. Owners can be of any kind with the subresource scale, including kinds that are added
+ * later.
  *
- * Source: the finders of pkg/controller/disruption/disruption.go of v1.33 (behavior and wording). Upstream asks for the Scale of owners of
- * other kinds when a Pod changes; here informers follow all these kinds, so that a changed scale counts at once.
+ * Source: the finders of pkg/controller/disruption/disruption.go of v1.33 (behavior and wording). Upstream reads the Scale of an owner of
+ * another kind when a Pod changes. Here, informers follow all these kinds, so that a new scale counts at once.
  */
 import type { KindCatalog } from '../../api/catalog.ts';
 import type { Pod, Scale } from '../../api/generated/types.ts';
@@ -18,16 +18,14 @@ import type { OwnerScale } from './reconcile.ts';
 
 export interface OwnerScalesOptions extends Pick<ControllerOptions, 'informers' | 'signal'> {
   catalog: KindCatalog;
-  /** Called with the UID of an owner that was added or deleted, or whose scale has changed. */
   changed(uid: string): void;
-  /** Called after kinds were added or removed. */
   kindsChanged(): void;
 }
 
 export interface OwnerScales {
-  /** Returns the scale of the controller of the Pod; undefined if the Pod has no controller or if its controller does not exist. */
+  /** Returns the scale of the Pod's controller; undefined if the Pod has none, or if the controller does not exist. */
   scaleOf(pod: Pod): OwnerScale | undefined;
-  /** Returns the UIDs of the owners whose Pods count for the owner: its own, and those of the ReplicaSets that it controls. */
+  /** Returns the UIDs whose Pods count for the owner: its own, and those of the ReplicaSets that it controls. */
   withOwned(uid: string): string[];
   /** Resolves once the owners of all kinds that are followed now have been read. */
   synced(): Promise<unknown>;
@@ -38,7 +36,6 @@ interface Followed {
   stop: AbortController;
 }
 
-/** Returns the group of an apiVersion such as `apps/v1`. */
 const groupOf = (apiVersion: string): string => (apiVersion.includes('/') ? (apiVersion.split('/')[0] ?? '') : '');
 
 const isDeployment = ({ apiVersion, kind }: OwnerReference): boolean =>
@@ -116,7 +113,6 @@ const hasScale = ({ subresources }: KindDefinition): boolean => subresources['sc
 const replicasOf = ({ subresources }: KindDefinition, owner: KubeObject): number =>
   (subresources['scale']?.document?.read(owner) as Scale | undefined)?.spec?.replicas ?? 0;
 
-/** Returns why an owner of this kind has no scale. */
 function unscalable(catalog: KindCatalog, { apiVersion, kind: name }: OwnerReference): string {
   const group = groupOf(apiVersion);
   const kind = catalog.kinds.find((each) => each.group === group && each.kind === name);

@@ -14,13 +14,11 @@ const budgetOf = (spec: PodDisruptionBudgetSpec, status: object = {}): PodDisrup
 
 const ready: PodState = { readySeconds: 60 };
 
-/** Returns the Pod with a controller whose UID is `owner`. */
 const ownedBy = (owner: string, pod: Pod): Pod => {
   const reference = { apiVersion: 'apps/v1', kind: 'ReplicaSet', name: owner, uid: owner, controller: true };
   return { ...pod, metadata: { ...pod.metadata, ownerReferences: [reference] } };
 };
 
-/** Returns `readyPods` Pods that are ready and `others` that are not, of the owner `one`. */
 const podsOf = (readyPods: number, others = 0): Pod[] => [
   ...Array.from({ length: readyPods }, (_, i) => ownedBy('one', podInState(`ready-${i}`, ready))),
   ...Array.from({ length: others }, (_, i) => ownedBy('one', podInState(`other-${i}`))),

@@ -19,14 +19,12 @@ import { controllerOf } from '../ownership/owner.ts';
 /** How long an evicted Pod counts as disrupted if it is not deleted. Source: DeletionTimeout of v1.33. */
 export const DELETION_TIMEOUT_MILLIS = 120_000;
 
-/** The number of Pods that the owner of a Pod wants, or why it is not known. */
 export type OwnerScale = { uid: string; replicas: number } | { problem: string };
 
 export interface DisruptionInput {
   budget: PodDisruptionBudget;
-  /** The Pods that the budget selects. */
   pods: readonly Pod[];
-  /** Returns the scale of the controller of the Pod; undefined if the controller does not exist. Only called for Pods with a controller. */
+  /** Returns undefined if the controller does not exist. Called only for Pods with a controller. */
   scaleOf: (pod: Pod) => OwnerScale | undefined;
   now: Millis;
 }
@@ -34,7 +32,7 @@ export interface DisruptionInput {
 export interface Decision {
   status: PodDisruptionBudgetStatus;
   events: (EventDraft & { object: KubeObject })[];
-  /** When the status must be decided again, because a Pod will no longer count as disrupted; undefined if no Pod counts as disrupted. */
+  /** When a Pod ceases to count as disrupted, so that the budget must be reconciled again; undefined if no Pod counts as disrupted. */
   recheckAt: Millis | undefined;
 }
 
@@ -85,7 +83,6 @@ function nextStatus(
   return withDisruptionAllowed(status, now);
 }
 
-/** Returns how many Pods there should be, and how many of them must be healthy, or why these numbers are not known. */
 function expectationOf(input: DisruptionInput): (Expectation & { desired: number }) | { problem: string } {
   const { minAvailable, maxUnavailable } = input.budget.spec ?? {};
   if (maxUnavailable === undefined && typeof minAvailable !== 'string') {
@@ -102,7 +99,6 @@ function expectationOf(input: DisruptionInput): (Expectation & { desired: number
   return { ...scale, desired };
 }
 
-/** Returns the sum of the scales of the Pods' controllers, or why a scale is not known. */
 function expectedScale({ pods, scaleOf }: DisruptionInput): Expectation | { problem: string } {
   const scales = new Map<string, number>();
   let hasUnmanaged = false;
@@ -119,8 +115,8 @@ function expectedScale({ pods, scaleOf }: DisruptionInput): Expectation | { prob
 }
 
 /**
- * Returns the evicted Pods that are not being deleted yet: `current` still count as disrupted, `overdue` should have been deleted by now.
- * `next`: when the first of `current` becomes overdue.
+ * Returns the evicted Pods that are not being deleted yet: `current` still count as disrupted, `overdue` no longer. `next`: when the first
+ * of `current` becomes overdue.
  */
 function disruptedPods({ budget, pods, now }: DisruptionInput) {
   const known = statusOf(budget).disruptedPods ?? {};
@@ -156,7 +152,7 @@ const unmanaged = (budget: PodDisruptionBudget): Decision['events'][number] => (
   message: `Pods selected by this PodDisruptionBudget (selector: ${selectorText(budget.spec?.selector)}) were found to be unmanaged. As a result, the status of the PDB cannot be calculated correctly, which may result in undefined behavior. To account for these pods please set ".spec.minAvailable" field of the PDB to an integer value.`,
 });
 
-/** Returns the selector as Go prints it. */
+/** Formats the selector as Go does. */
 function selectorText(selector: LabelSelector | undefined): string {
   if (selector === undefined) return 'nil';
   const labels = Object.entries(selector.matchLabels ?? {}).sort(([a], [b]) => (a < b ? -1 : 1));

@@ -1,6 +1,6 @@
 /**
- * Sets the condition DisruptionTarget of a Pod to False if the Pod was not deleted within two minutes after it got the condition, because
- * the component that was going to delete the Pod no longer does so, or has died.
+ * Sets the condition DisruptionTarget of a Pod to False if the Pod was not deleted within two minutes: the component that was going to
+ * delete the Pod no longer does so, or has died.
  * Source: syncStalePodDisruption of pkg/controller/disruption/disruption.go of v1.33 (behavior).
  */
 import { hasEnded } from '../../api/core/v1/pod/status/final-phase.ts';
@@ -17,7 +17,7 @@ const STALE_MILLIS = 120_000;
 
 const keyOf = ({ metadata }: Pod): string => `${metadata.namespace}/${metadata.name}`;
 
-/** Returns when the condition DisruptionTarget of the Pod becomes stale; undefined if it never does. */
+/** Returns when the condition becomes stale; undefined if never. */
 export function staleAt(pod: Pod): Millis | undefined {
   if (isTerminating(pod) || hasEnded(pod)) return undefined;
   const condition = pod.status?.conditions?.find(({ type }) => type === 'DisruptionTarget');
@@ -26,7 +26,7 @@ export function staleAt(pod: Pod): Millis | undefined {
   return (parseTime(condition.lastTransitionTime) ?? 0) + STALE_MILLIS;
 }
 
-/** Starts to reset stale conditions. Resolves once the Pods have been read. */
+/** Resolves once the Pods have been read. */
 export async function startStaleConditions(options: ControllerOptions): Promise<void> {
   const { client, informers, timers, log, signal } = options;
   const podClient = client.resource<Pod>(PODS);
@@ -49,7 +49,7 @@ export async function startStaleConditions(options: ControllerOptions): Promise<
     const conditions = (pod.status?.conditions ?? []).map((each) =>
       each.type === 'DisruptionTarget' ? reset(now) : each,
     );
-    // The informer will report the changed Pod, and its handler sets the next wake.
+    // The informer reports the changed Pod, and its handler sets the next wake.
     await unlessChanged(podClient.updateStatus({ ...pod, status: { ...pod.status, conditions } }));
   }
 }

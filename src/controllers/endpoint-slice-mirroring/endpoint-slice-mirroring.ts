@@ -1,9 +1,10 @@
 /**
- * Copies the Endpoints of Services without a selector to EndpointSlices, because the proxy and DNS read only these.
+ * Copies the Endpoints of Services without a selector to EndpointSlices, because the proxy and DNS read only EndpointSlices.
  *
  * Reads: services, endpoints, endpointslices. Writes: endpointslices (create, update, delete), events.
  * Invariants:
- *  1. The next reconcile of Endpoints sees all the writes of the previous one, because each waits at its end until the copy contains them.
+ *  1. The next reconcile of Endpoints sees all the writes of the previous one, because a reconcile ends only when the informer's cache
+ *     contains its writes.
  *  2. Slices that another component manages are left alone.
  * Source: pkg/controller/endpointslicemirroring of v1.33 (behavior, reasons and wording; its tracker of slices is replaced by invariant 1).
  */
@@ -19,7 +20,7 @@ import { writeSlices } from '../endpoint-slice/slice-changes.ts';
 import { hasSelector } from '../service-pods/follow-services.ts';
 import { isMirrored, MAX_PER_SUBSET, type MirrorDecision, reconcile } from './reconcile.ts';
 
-/** Starts the controller. Resolves once it has read the Services, Endpoints and EndpointSlices. */
+/** Resolves once the controller has read the Services, Endpoints and EndpointSlices. */
 export async function startEndpointSliceMirroring(options: ControllerOptions): Promise<void> {
   const { client, informers, timers, log, signal } = options;
   const component = 'endpoint-slice-mirroring-controller';

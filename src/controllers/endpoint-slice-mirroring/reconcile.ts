@@ -1,5 +1,5 @@
 /**
- * Decides which EndpointSlices show Endpoints that a user wrote: one slice for each combination of ports and address family.
+ * Decides which EndpointSlices mirror Endpoints: one slice for each combination of ports and address family.
  * Source: pkg/controller/endpointslicemirroring of v1.33 (behavior).
  */
 import { isDeepStrictEqual } from 'node:util';
@@ -36,10 +36,7 @@ const LEADER_ANNOTATION = 'control-plane.alpha.kubernetes.io/leader';
 const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
 const OWNER = { apiVersion: 'v1', kind: 'Endpoints', resource: ENDPOINTS };
 
-/**
- * Whether slices show the Endpoints: the Service exists and has no selector, and the Endpoints neither opt out with SKIP_MIRROR_LABEL nor
- * are the lock of a leader election.
- */
+/** Endpoints are not mirrored if they opt out with SKIP_MIRROR_LABEL or are the lock of a leader election. */
 export const isMirrored = (endpoints: Endpoints | undefined, service: Service | undefined): endpoints is Endpoints =>
   endpoints !== undefined &&
   service !== undefined &&
@@ -49,14 +46,14 @@ export const isMirrored = (endpoints: Endpoints | undefined, service: Service | 
 
 export interface MirrorDecision {
   changes: SliceChanges;
-  /** The numbers of addresses that no slice shows, because of MAX_PER_SUBSET or MAX_SLICES, and because the addresses are not valid. */
+  /** The numbers of addresses in no slice: in excess of MAX_PER_SUBSET or MAX_SLICES, and invalid ones. */
   skipped: { beyondMax: number; invalid: number };
 }
 
 interface Group {
   type: IpFamily;
   ports: DiscoveryV1EndpointPort[];
-  /** The endpoints by their endpointKey(). */
+  /** By endpointKey(). */
   endpoints: Map<string, Endpoint>;
 }
 
@@ -75,10 +72,7 @@ const endpointOf = ({ ip, hostname, nodeName, targetRef }: EndpointAddress, read
   ...(targetRef === undefined ? {} : { targetRef }),
 });
 
-/**
- * Groups the addresses by family and ports, and counts the skipped ones. If an endpoint occurs twice in a group, the first occurrence
- * counts.
- */
+/** Groups the addresses by family and ports, and counts the skipped ones. The first of duplicate endpoints in a group counts. */
 function groupsOf({ subsets = [] }: Endpoints): { groups: Map<string, Group>; skipped: MirrorDecision['skipped'] } {
   const groups = new Map<string, Group>();
   const skipped = { beyondMax: 0, invalid: 0 };
@@ -111,14 +105,12 @@ function groupsOf({ subsets = [] }: Endpoints): { groups: Map<string, Group>; sk
   return { groups, skipped };
 }
 
-/** Returns the metadata that a slice takes from the Endpoints. */
 function mirroredMetadata({ metadata }: Endpoints) {
   const { [TRIGGER_TIME]: _time, [LAST_APPLIED]: _applied, ...annotations } = metadata.annotations ?? {};
   const own = { [SERVICE_NAME_LABEL]: metadata.name, [MANAGED_BY_LABEL]: MIRRORING_CONTROLLER };
   return { labels: { ...copied(metadata.labels), ...own }, annotations: copied(annotations) };
 }
 
-/** Whether the slice has the endpoints, in any order, and the metadata. */
 function shows(slice: EndpointSlice, { endpoints }: Group, wanted: ReturnType<typeof mirroredMetadata>): boolean {
   const { labels, annotations = {} } = slice.metadata;
   return (
@@ -128,10 +120,7 @@ function shows(slice: EndpointSlice, { endpoints }: Group, wanted: ReturnType<ty
   );
 }
 
-/**
- * Returns the changes that make the slices show the Endpoints. `slices`: the slices of the Service that the controller manages, except
- * those that are being deleted.
- */
+/** `slices`: the slices of the Service that the controller manages and that are not being deleted. */
 export function reconcile(endpoints: Endpoints, slices: readonly EndpointSlice[]): MirrorDecision {
   const { groups, skipped } = groupsOf(endpoints);
   const changes: SliceChanges = { create: [], update: [], remove: [] };
@@ -158,6 +147,6 @@ export function reconcile(endpoints: Endpoints, slices: readonly EndpointSlice[]
   }
   for (const [key, list] of existing) if (!groups.has(key)) changes.remove.push(...list);
   const all = recycle(changes, endpoints);
-  // Create no slices for Endpoints that are being deleted, because the garbage collector deletes their slices.
+  // The garbage collector deletes the slices of Endpoints that are being deleted.
   return { changes: endpoints.metadata.deletionTimestamp === undefined ? all : { ...all, create: [] }, skipped };
 }

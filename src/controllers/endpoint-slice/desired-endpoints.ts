@@ -1,5 +1,5 @@
 /**
- * Computes the endpoints that the slices of a Service contain, grouped by their ports.
+ * Computes the endpoints of a Service's slices, grouped by their ports.
  * Source: podToEndpoint, getEndpointPorts and ReconcileHints of the package endpointslice of v1.33 (behavior).
  */
 import type { DiscoveryV1EndpointPort, Endpoint, Node, Pod, Service } from '../../api/generated/types.ts';
@@ -11,15 +11,15 @@ export const ZONE_LABEL = 'topology.kubernetes.io/zone';
 
 export interface DesiredGroup {
   ports: DiscoveryV1EndpointPort[];
-  /** The endpoints by their endpointKey(). */
+  /** By endpointKey(). */
   endpoints: Map<string, { endpoint: Endpoint; pod: Pod }>;
 }
 
-/** Returns the identity of an endpoint: an endpoint of which only other fields change stays in its slice. */
+/** The identity of an endpoint. If only other fields change, the endpoint stays in its slice. */
 export const endpointKey = ({ addresses, hostname = '', targetRef }: Endpoint): string =>
   JSON.stringify([[...addresses].sort(), hostname, targetRef?.namespace ?? '', targetRef?.name ?? '']);
 
-/** Returns a text that is the same for the same ports in any order. */
+/** A key that does not depend on the order of the ports. */
 export const portsKey = (ports: readonly DiscoveryV1EndpointPort[] = []): string =>
   JSON.stringify(
     ports
@@ -29,7 +29,7 @@ export const portsKey = (ports: readonly DiscoveryV1EndpointPort[] = []): string
       .sort(),
   );
 
-/** Returns the address families of the Service. A headless Service without families gets both. */
+/** A headless Service without families gets both. */
 export function addressTypesOf({ spec }: Service): IpFamily[] {
   const types = (spec?.ipFamilies ?? []).filter((family) => family === 'IPv4' || family === 'IPv6');
   if (types.length > 0) return types;
@@ -67,8 +67,8 @@ function endpointOf(pod: Pod, node: Node | undefined, service: Service, addresse
 }
 
 /**
- * Returns the endpoints of one family in groups, by the key of their ports. Omits Pods whose node does not exist, because they are about to
- * be deleted, unless the Service publishes addresses that are not ready.
+ * Groups the endpoints of one family by portsKey(). Omits Pods whose node does not exist, because they are about to be deleted, unless the
+ * Service publishes addresses that are not ready.
  */
 export function desiredGroups(
   service: Service,

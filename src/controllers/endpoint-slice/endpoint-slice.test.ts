@@ -1,4 +1,3 @@
-/** Tests what the three controllers of endpoints write to the real registry, and how often. */
 import { beforeEach, expect, onTestFinished, test } from 'vitest';
 import { MANAGED_BY_LABEL, SERVICE_NAME_LABEL } from '../../api/discovery.k8s.io/v1/endpoint-slice/labels.ts';
 import type { CoreV1Event, EndpointSlice, Endpoints, Pod, Service } from '../../api/generated/types.ts';
@@ -25,7 +24,6 @@ const settled = async (): Promise<void> => {
   timers.advance(0);
   for (let i = 0; i < 200; i++) await new Promise(setImmediate);
 };
-/** Starts the three controllers. Returns a function that stops them. */
 async function start(): Promise<() => void> {
   const stop = new AbortController();
   onTestFinished(() => stop.abort());

@@ -1,11 +1,11 @@
 /**
- * Keeps the EndpointSlices of each Service with a selector: they contain the addresses, ports and states of the Pods.
+ * Keeps the EndpointSlices of each Service with a selector: they contain the addresses, ports and states of its Pods.
  *
  * Reads: services, pods, nodes, endpointslices. Writes: endpointslices (create, update, delete), events.
  * Invariants:
- *  1. A Service's next reconcile sees all the writes of the previous one, because each waits at its end until the copy contains them.
- *     Therefore no endpoint is in two slices, except after a create of a killed engine that takes effect late, which the next reconcile
- *     corrects.
+ *  1. A Service's next reconcile sees all the writes of the previous one, because a reconcile ends only when the informer's cache contains
+ *     its writes. Therefore no endpoint is in two slices. Exception: a create of a killed engine takes effect late; the next reconcile
+ *     corrects this.
  *  2. Slices that another component manages, and those of Services without a selector or of the type ExternalName, are left alone.
  *  3. The garbage collector deletes the slices of a deleted Service, which is their owner.
  * Source: pkg/controller/endpointslice of v1.33 (behavior, reasons and wording; its tracker of slices is replaced by invariant 1).
@@ -22,7 +22,7 @@ import { followSlices } from './follow-slices.ts';
 import { reconcile } from './reconcile.ts';
 import { writeSlices } from './slice-changes.ts';
 
-/** Starts the controller. Resolves once it has read the Services, Pods, Nodes and EndpointSlices. */
+/** Resolves once the controller has read the Services, Pods, Nodes and EndpointSlices. */
 export async function startEndpointSlices(options: ControllerOptions): Promise<void> {
   const { client, informers, timers, log, signal } = options;
   const events = createEventRecorder(client, { component: 'endpoint-slice-controller', timers, log, signal });

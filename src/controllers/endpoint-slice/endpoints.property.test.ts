@@ -1,6 +1,6 @@
 /**
  * Tests properties of the three controllers of endpoints while users change Pods, Services and Endpoints, and while the engine is killed
- * between any two of its writes. The informers are some turns of the event loop behind. LIFEPOD_SEED repeats a run; the seed is printed.
+ * between any two of its writes. LIFEPOD_SEED repeats a run; the seed is printed.
  */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
@@ -62,7 +62,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   fc.record({ do: fc.constant('settle') }),
 );
 
-/** Returns each address with its port and readiness, such as `10.0.0.1 8080 true`. */
+/** Returns texts such as `10.0.0.1 8080 true`: address, port, readiness. */
 const shownBy = (slices: readonly EndpointSlice[]): string[] =>
   slices.flatMap(({ endpoints, ports = [] }) =>
     endpoints.flatMap(({ addresses, conditions }) => `${addresses[0]} ${ports[0]?.port} ${conditions?.ready}`),
@@ -78,7 +78,7 @@ class World {
   readonly #backend: RegistryBackend;
   readonly #engines: KilledEngines;
   readonly faults: string[] = [];
-  /** Whether a create of a killed engine may take effect late, so that an endpoint may be in two slices until the next settle(). */
+  /** Whether a create of a killed engine may have taken effect late, so that an endpoint may be in two slices until the next settle(). */
   #isLate = false;
 
   constructor(backend: RegistryBackend, lags: Record<string, number>) {
@@ -115,9 +115,6 @@ class World {
     await this.#backend.set<EndpointSlice>(ENDPOINT_SLICES, { ...slice, endpoints: [{ addresses: ['192.0.2.1'] }] });
   }
 
-  /**
-   * Waits until the controllers have nothing to do, and checks that the endpoints are right and that the controllers write nothing more.
-   */
   async settle(): Promise<void> {
     await this.#engines.settled();
     const writes = (): string[] => this.#backend.calls.filter((call) => /^(create|update|delete) endpoint/.test(call));
@@ -139,7 +136,6 @@ class World {
   #objects = <T>(ref: typeof PODS): T[] =>
     this.#backend.objects(ref).filter(({ metadata }) => metadata.namespace === 'a') as T[];
 
-  /** Returns the slices of the Service with the name, except those that a user manages. */
   #slices(name: string): EndpointSlice[] {
     return this.#objects<EndpointSlice>(ENDPOINT_SLICES).filter(
       ({ metadata: { labels = {} } }) => labels[SERVICE_NAME_LABEL] === name && labels[MANAGED_BY_LABEL] !== 'a-user',
@@ -160,9 +156,7 @@ class World {
     expect({ name, listed: shownByEndpoints(endpoints).sort() }).toEqual({ name, listed: listed.sort() });
   }
 
-  /**
-   * Returns the addresses, ports and readiness that the endpoints of the Service must show, for the Pods for which `isListed` returns true.
-   */
+  /** Like shownBy(), computed from the Pods for which `isListed` returns true. */
   #wanted({ spec }: Service, isListed: (pod: Pod) => boolean): string[] {
     const selected = this.#objects<Pod>(PODS).filter(({ metadata: { labels = {} } }) =>
       Object.entries(spec?.selector ?? {}).every(([key, value]) => labels[key] === value),

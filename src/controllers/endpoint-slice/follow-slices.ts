@@ -10,7 +10,6 @@ import type { ControllerOptions } from '../controller.ts';
 const keyOf = (manager: string, namespace: string | undefined, service: string): string =>
   `${manager}/${namespace ?? ''}/${service}`;
 
-/** Returns the key for an index of slices by the component that manages them and by their Service; an empty list without these labels. */
 function sliceKeys({ metadata: { namespace, labels = {} } }: EndpointSlice): string[] {
   const { [MANAGED_BY_LABEL]: manager, [SERVICE_NAME_LABEL]: service } = labels;
   return manager && service ? [keyOf(manager, namespace, service)] : [];
@@ -18,14 +17,11 @@ function sliceKeys({ metadata: { namespace, labels = {} } }: EndpointSlice): str
 
 export interface FollowedSlices {
   slices: Informer<EndpointSlice>;
-  /** Returns the slices of a Service that the controller manages, except those that are being deleted, ordered by name. */
+  /** Returns the slices of a Service that are not being deleted, ordered by name. */
   slicesOf(namespace: string, service: string): EndpointSlice[];
 }
 
-/**
- * Follows the slices that `manager` manages. Calls `changed` with the key of the Service of each such slice that changes: its namespace,
- * `/` and its name.
- */
+/** Calls `changed` when a slice of `manager` changes, with the key of the slice's Service: its namespace, `/` and its name. */
 export function followSlices(
   { informers, signal }: Pick<ControllerOptions, 'informers' | 'signal'>,
   manager: string,

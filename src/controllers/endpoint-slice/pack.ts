@@ -1,6 +1,6 @@
 /**
- * Distributes endpoints to slices so that few slices change: an endpoint stays in its slice, new endpoints fill the slices that change
- * anyway, the others go to the slice that they fill best, or to new slices.
+ * Distributes endpoints to slices so that few slices change: an endpoint stays in its slice, new endpoints first fill the slices that
+ * change anyway, and the rest goes to the fullest slice with enough room or to new slices.
  * Source: reconcileByPortMapping of the package endpointslice of v1.33 (behavior).
  */
 import { isDeepStrictEqual } from 'node:util';
@@ -11,16 +11,15 @@ import { endpointKey } from './desired-endpoints.ts';
 export const MAX_ENDPOINTS = 100;
 
 export interface Packed {
-  /** The slices whose endpoints change, with their new endpoints; an empty list if no endpoint is left in a slice. */
+  /** The slices whose endpoints change, with their new endpoints; an empty list means that the slice must be deleted. */
   changed: Map<EndpointSlice, Endpoint[]>;
-  /** The endpoints of each new slice. */
   created: Endpoint[][];
 }
 
 const isSame = ({ targetRef: a, ...now }: Endpoint, { targetRef: b, ...old }: Endpoint): boolean =>
   isDeepStrictEqual(now, old) && isDeepStrictEqual({ ...a, resourceVersion: '' }, { ...b, resourceVersion: '' });
 
-/** Returns the slice that has the least room after the endpoints are added to it; undefined if there is no room in any. */
+/** Returns the slice with the least room that is sufficient; undefined if there is none. */
 function bestSlice(slices: Iterable<EndpointSlice>, count: number): EndpointSlice | undefined {
   let best: { slice: EndpointSlice; room: number } | undefined;
   for (const slice of slices) {
@@ -30,7 +29,7 @@ function bestSlice(slices: Iterable<EndpointSlice>, count: number): EndpointSlic
   return best?.slice;
 }
 
-/** Distributes the desired endpoints. `slices`: the existing slices with the same ports. `desired`: the endpoints by their keys. */
+/** `slices`: the existing slices with the same ports. `desired`: by endpointKey(). */
 export function pack(slices: readonly EndpointSlice[], desired: ReadonlyMap<string, Endpoint>): Packed {
   const rest = new Map(desired);
   const changed = new Map<EndpointSlice, Endpoint[]>();
@@ -43,7 +42,7 @@ export function pack(slices: readonly EndpointSlice[], desired: ReadonlyMap<stri
       const endpoint = rest.get(key);
       if (endpoint === undefined) continue;
       kept.push(endpoint);
-      // If a later slice has the same endpoint, that slice loses it.
+      // A later slice with the same endpoint loses it.
       rest.delete(key);
       differs ||= !isSame(endpoint, old);
     }

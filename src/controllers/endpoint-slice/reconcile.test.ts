@@ -11,14 +11,12 @@ let names = 0;
 const decide = (of: Service, pods: readonly Pod[], slices: readonly EndpointSlice[] = []): SliceChanges =>
   reconcile({ service: of, pods, slices, nodeNamed: (name) => nodes.get(name) });
 
-/** Returns the slices after the changes, as the API stores them. */
 function applied(slices: readonly EndpointSlice[], { create, update, remove }: SliceChanges): EndpointSlice[] {
   const gone = new Set([...remove, ...update].map(({ metadata }) => metadata.name));
   const created = create.map((slice) => ({ ...slice, metadata: { ...slice.metadata, name: `web-${++names}` } }));
   return [...slices.filter(({ metadata }) => !gone.has(metadata.name)), ...update, ...created];
 }
 
-/** Returns the slices that are created for the Pods of a Service that has no slices yet. */
 const slicesOf = (of: Service, pods: readonly Pod[]): EndpointSlice[] => applied([], decide(of, pods));
 
 const NOTHING: SliceChanges = { create: [], update: [], remove: [] };

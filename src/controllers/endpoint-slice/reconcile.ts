@@ -30,11 +30,10 @@ export interface SliceInput {
   service: Service;
   pods: readonly Pod[];
   nodeNamed: (name: string) => Node | undefined;
-  /** The slices of the Service that the controller manages, except those that are being deleted. */
+  /** The slices of the Service that the controller manages and that are not being deleted. */
   slices: readonly EndpointSlice[];
 }
 
-/** Returns the labels of the slices: those of the Service, and the controller's own. */
 function labelsOf(service: Service): Record<string, string> {
   const { name, labels } = service.metadata;
   const all: Record<string, string> = {
@@ -47,7 +46,6 @@ function labelsOf(service: Service): Record<string, string> {
   return all;
 }
 
-/** Returns the annotations with `time` as the trigger time, or without a trigger time if `time` is undefined. */
 function annotated(annotations: Record<string, string> | undefined, time: string | undefined): Record<string, string> {
   const { [TRIGGER_TIME]: _, ...others } = annotations ?? {};
   return time === undefined ? others : { ...others, [TRIGGER_TIME]: time };
@@ -63,7 +61,7 @@ export function reconcile(input: SliceInput): SliceChanges {
     remove: changes.flatMap(({ remove }) => remove),
   };
   all.remove.push(...slices.filter(({ addressType }) => !types.includes(addressType as IpFamily)));
-  // Create no slices for a Service that is being deleted, because the garbage collector deletes its slices.
+  // The garbage collector deletes the slices of a Service that is being deleted.
   return service.metadata.deletionTimestamp === undefined ? all : { ...all, create: [] };
 }
 
@@ -120,8 +118,8 @@ const withContent = (
 };
 
 /**
- * Adds the placeholder to the slices to create, or, if an equal slice is among the slices to remove, keeps that slice. A Service has at
- * least one slice of each family, so that clients can distinguish "no endpoints" from "not known yet".
+ * A Service has at least one slice of each family, so that clients can distinguish "no endpoints" from "not known yet". Keeps an equal
+ * slice that would be removed, or else creates the placeholder.
  */
 function keepPlaceholder(changes: SliceChanges, labels: Record<string, string>, placeholder: EndpointSlice): void {
   const found = changes.remove.findIndex(
@@ -135,8 +133,8 @@ function keepPlaceholder(changes: SliceChanges, labels: Record<string, string>, 
 }
 
 /**
- * Returns the trigger time for the annotation of the slices: the creation of a Service without slices, otherwise the earliest change of the
- * readiness of Pods that are new or whose readiness differs from their endpoints; undefined if there is no such Pod.
+ * Without existing slices, returns the creation of the Service. Otherwise returns the earliest change of readiness of the Pods that are new
+ * or whose readiness differs from their endpoints; undefined if there is no such Pod.
  */
 function triggerTime(
   service: Service,

@@ -1,6 +1,5 @@
 /**
- * Defines the changes of EndpointSlices as data, and writes them. The controllers endpoint-slice and endpoint-slice-mirroring use this
- * file.
+ * Defines the changes of EndpointSlices as data, and writes them.
  * Source: finalize of the package endpointslice of v1.33 (behavior).
  */
 import type { EndpointSlice } from '../../api/generated/types.ts';
@@ -13,16 +12,15 @@ import { isApiError, isNamespaceTerminating } from '../../machinery/status.ts';
 
 export interface SliceChanges {
   create: EndpointSlice[];
-  /** The new states of existing slices, with the resourceVersions of the states that they replace. */
+  /** New versions of existing slices. The resourceVersions are those of the replaced versions. */
   update: EndpointSlice[];
   remove: EndpointSlice[];
 }
 
-/** Returns the generateName of the slices of an object with this name. */
 export const generateNameFor = (name: string): string =>
   dns1123SubdomainErrors(`${name}-x`).length === 0 ? `${name}-` : name;
 
-/** Turns creates into updates of slices that would be removed, as far as these belong to the owner and have the address type. */
+/** Replaces creates by updates of slices that would be removed, if they belong to the owner and have the same address type. */
 export function recycle({ create, update, remove }: SliceChanges, owner: KubeObject): SliceChanges {
   const rest = [...remove];
   const created: EndpointSlice[] = [];
@@ -46,8 +44,8 @@ export const isOwnedBy = ({ metadata }: EndpointSlice, owner: KubeObject): boole
   (metadata.ownerReferences ?? []).some(({ uid, kind }) => uid === owner.metadata.uid && kind === owner.kind);
 
 /**
- * Creates, then updates, then removes slices, so that no endpoint is absent in between. Resolves once the copy contains the changes.
- * Rejects with the first error. A slice that another client has changed is left: this change queues its Service again.
+ * Creates, then updates, then removes slices, so that no endpoint is missing in between. Resolves once the informer's cache contains the
+ * writes. Rejects with the first error. Ignores a slice that another client has changed: this change queues its Service again.
  */
 export async function writeSlices(
   client: Client,

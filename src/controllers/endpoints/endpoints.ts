@@ -1,10 +1,11 @@
 /**
- * Keeps the Endpoints of each Service with a selector: they have the name of the Service, and contain the addresses of one family, ready or
- * not, and the ports of the Pods. Endpoints are deprecated, but many clients read them.
+ * Keeps the Endpoints of each Service with a selector. They contain the ports of the Pods and their addresses of one family, ready or not.
+ * Endpoints are deprecated, but many clients read them.
  *
  * Reads: services, pods, endpoints. Writes: endpoints (create, update, delete), events.
  * Invariants:
- *  1. A Service's next reconcile sees the write of the previous one, because each waits at its end until the copy contains it.
+ *  1. A Service's next reconcile sees the write of the previous one, because a reconcile ends only when the informer's cache contains its
+ *     write.
  *  2. Endpoints of Services without a selector, or of the type ExternalName, are left alone.
  *  3. The Endpoints of a deleted Service are deleted. If the engine is killed before that, the next engine deletes only Endpoints with the
  *     label of this controller: other Endpoints without a Service may belong to a user. (Upstream deletes these, too, at its start.)
@@ -21,13 +22,13 @@ import type { ControllerOptions } from '../controller.ts';
 import { followServices, hasSelector } from '../service-pods/follow-services.ts';
 import { reconcile } from './reconcile.ts';
 
-/** Starts the controller. Resolves once it has read the Services, Pods and Endpoints. */
+/** Resolves once the controller has read the Services, Pods and Endpoints. */
 export async function startEndpoints(options: ControllerOptions): Promise<void> {
   const { client, informers, timers, log, signal } = options;
   const resource = client.resource<Endpoints>(ENDPOINTS);
   const events = createEventRecorder(client, { component: 'endpoint-controller', timers, log, signal });
   const queue = createWorkQueue({ name: 'endpoint', process, log, timers, signal });
-  /** The keys of Services whose deletion this engine has seen. */
+  /** Keys of Services whose deletion this engine has seen. */
   const orphaned = new Set<string>();
   const { services, podsOf, synced: servicesSynced } = followServices(options, queue.add, (key) => orphaned.add(key));
   const changed = ({ metadata }: Endpoints): void => queue.add(`${metadata.namespace}/${metadata.name}`);
@@ -63,7 +64,7 @@ export async function startEndpoints(options: ControllerOptions): Promise<void> 
     } catch (error) {
       // The API rejects every create in a namespace that is being deleted, and the Service is about to be deleted.
       if (isNamespaceTerminating(error)) return;
-      // The copy does not contain the Endpoints yet. The informer is going to report them, which queues the Service again.
+      // The informer has not received the Endpoints yet. When it does, the Service is queued again.
       if (isApiError(error, 'AlreadyExists')) return;
       const { namespace, name } = service.metadata;
       const text = isNew ? `create endpoint for service` : 'update endpoint';

@@ -1,5 +1,5 @@
 /**
- * Decides which Endpoints a Service has.
+ * Computes the Endpoints of a Service.
  * Source: pkg/controller/endpoint of v1.33 (behavior). Upstream remembers trigger times; this file compares addresses instead.
  */
 import { isDeepStrictEqual } from 'node:util';
@@ -33,14 +33,13 @@ import {
 const CAPACITY = 1000;
 export const OVER_CAPACITY = 'endpoints.kubernetes.io/over-capacity';
 
-/** A Pod whose address the Endpoints contain. */
 interface Member {
   pod: Pod;
   address: EndpointAddress;
   isReady: boolean;
 }
 
-/** Returns the family of the addresses: the first one of the Service, or that of the Pod if a headless Service has none. */
+/** The Service's first family. For a headless Service without families, the family of the Pod's address. */
 function familyOf({ spec }: Service, pod: Pod): IpFamily {
   const [first] = spec?.ipFamilies ?? [];
   if (first !== undefined) return first === 'IPv6' ? 'IPv6' : 'IPv4';
@@ -68,8 +67,8 @@ function membersOf(service: Service, pods: readonly Pod[]): Member[] {
 }
 
 /**
- * Returns an endpoint port for each port of the Service, with the number of the target port. Omits a port whose named target port the Pod
- * does not declare. Returns [undefined] for a headless Service without ports, whose Pods are in a subset without ports.
+ * Omits a port if the Pod does not declare the named target port. Returns [undefined] for a headless Service without ports: its Pods are in
+ * a subset without ports.
  */
 function portsFor(pod: Pod, service: Service): (CoreV1EndpointPort | undefined)[] {
   const ports = service.spec?.ports ?? [];
@@ -82,7 +81,7 @@ function portsFor(pod: Pod, service: Service): (CoreV1EndpointPort | undefined)[
   });
 }
 
-/** Returns the subsets of the Pods: a Pod is in one subset for all ports, and repackSubsets() merges those with the same ports. */
+/** Each Pod gets a subset with all its ports. repackSubsets() merges those with the same ports. */
 const subsetsOf = (service: Service, members: readonly Member[]): EndpointSubset[] =>
   repackSubsets(
     members.flatMap(({ pod, address, isReady }) => {
@@ -96,7 +95,7 @@ const subsetsOf = (service: Service, members: readonly Member[]): EndpointSubset
 const countOf = (subsets: readonly EndpointSubset[], list: 'addresses' | 'notReadyAddresses'): number =>
   subsets.reduce((sum, subset) => sum + (subset[list]?.length ?? 0), 0);
 
-/** Truncates each subset to its share of the capacity. Ready addresses take precedence over addresses that are not ready. */
+/** Reduces each subset to its share of the capacity. Ready addresses take precedence over addresses that are not ready. */
 function truncated(subsets: readonly EndpointSubset[]): EndpointSubset[] {
   const ready = countOf(subsets, 'addresses');
   const list = ready > CAPACITY ? 'addresses' : 'notReadyAddresses';
@@ -116,7 +115,6 @@ function truncated(subsets: readonly EndpointSubset[]): EndpointSubset[] {
   });
 }
 
-/** Returns whether each address is ready, by the address and its Pod. */
 function readiness({ subsets = [] }: Endpoints): Map<string, boolean> {
   const found = new Map<string, boolean>();
   for (const { addresses = [], notReadyAddresses = [] } of subsets) {
@@ -135,7 +133,7 @@ function triggerTime(service: Service, members: readonly Member[], current: Endp
   return earliest(changed.map(({ pod }) => readinessChangedAt(pod)));
 }
 
-/** Returns the subsets in a form for comparisons, without the resourceVersions of Pods, which do not matter. */
+/** Ignores the resourceVersions of Pods. */
 const compared = (subsets: readonly EndpointSubset[] = []) =>
   subsets.map(({ addresses = [], notReadyAddresses = [], ports = [] }) => {
     const plain = ({ targetRef, ...address }: EndpointAddress) => ({
@@ -145,7 +143,7 @@ const compared = (subsets: readonly EndpointSubset[] = []) =>
     return { addresses: addresses.map(plain), notReadyAddresses: notReadyAddresses.map(plain), ports };
   });
 
-/** Returns the new state of the Endpoints, without a resourceVersion if they must be created; undefined if nothing changes. */
+/** Returns the Endpoints to write, without a resourceVersion if they must be created; undefined if nothing changes. */
 export function reconcile(
   service: Service,
   pods: readonly Pod[],

@@ -1,6 +1,6 @@
 /**
- * Deletes Events once an hour has passed since they were last written. The timestamps that clients put into an Event do not
- * count, because they can be arbitrary. Only lastWritten() uses them, for an Event that the informer sees for the first time.
+ * Deletes Events an hour after they were last written. The timestamps that clients put into an Event can be arbitrary. Only lastWritten()
+ * uses them, for an Event that the informer receives for the first time.
  *
  * Reads: events. Writes: events (delete).
  * Source: the API server's --event-ttl of v1.33, which is 1h by default and counts from the last write.
@@ -14,16 +14,15 @@ import type { Timer } from '../../platform/platform.ts';
 import type { ControllerOptions } from '../controller.ts';
 
 const TTL_MILLIS = 60 * 60 * 1000;
-/** A sweep schedules the next one at least this much later, so that Events that expire soon after each other share a sweep. */
+/** The minimum time between two sweeps, so that Events that expire soon after each other share a sweep. */
 const SWEEP_MILLIS = 60 * 1000;
 
 export async function startEventsTtl(options: ControllerOptions): Promise<void> {
   const { client, informers, timers, log, signal } = options;
   const eventClient = client.resource<CoreV1Event>(EVENTS);
-  /** The timer of the next sweep; undefined if none is scheduled. */
   let timer: { at: Millis; timer: Timer } | undefined;
 
-  /** When each version of an Event was written. Each version is an object of its own, so it has a key of its own here. */
+  /** The keys are versions of Events: the informer has a new object for each version. */
   const writtenAt = new WeakMap<CoreV1Event, Millis>();
   const events = informers.follow<CoreV1Event>(
     EVENTS,
@@ -75,9 +74,8 @@ export async function startEventsTtl(options: ControllerOptions): Promise<void> 
 }
 
 /**
- * Returns when an Event that the informer sees for the first time was last written. The server stores only the time of the
- * creation, so the latest timestamp that a client wrote into the Event counts if it is later; a time in the future counts as
- * now. Without these timestamps, a repeated Event would expire too early after a restart of the engine.
+ * For an Event that the informer receives for the first time. The API stores the time of the creation only, so a later timestamp of the
+ * client counts, but at most the current time. Otherwise a repeated Event would expire too early after a restart of the engine.
  */
 function lastWritten({ series, lastTimestamp, eventTime, metadata }: CoreV1Event, now: Millis): Millis {
   const created = parseTime(metadata.creationTimestamp) ?? now;

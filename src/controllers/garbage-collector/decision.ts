@@ -8,21 +8,20 @@ import type { ObjectMeta } from '../../machinery/meta.ts';
 import { blocks, type DeletionState, FOREGROUND, type GraphNode, ORPHAN } from './graph.ts';
 
 /**
- * An owner as the API server shows it. `solid`: it exists. `waiting`: it exists and waits for the deletion of its dependents. `absent`: it
- * does not exist. `unknown`: its kind is not served, or cannot own the object because it is namespaced and the object is not.
+ * The state of an owner in the API. `solid`: the owner exists. `waiting`: it exists and waits for the deletion of its dependents. `absent`:
+ * it does not exist. `unknown`: its kind is not served, or is namespaced while the object is not.
  */
 export type OwnerState = 'solid' | 'waiting' | 'absent' | 'unknown';
 
 export type Dependent = Pick<GraphNode, 'uid' | 'owners' | 'state'>;
 
 export interface Examined {
-  /** The current metadata of the object. */
   metadata: Pick<ObjectMeta, 'uid' | 'finalizers'>;
   state: DeletionState;
   owners: readonly { uid: string; state: OwnerState }[];
   /** The known objects that refer to the object. */
   dependents: readonly Dependent[];
-  /** Whether the object waits for the deletion of its dependents, one of which waits, perhaps through others, for the object. */
+  /** Whether the object waits for the deletion of its dependents, and one of them waits, directly or indirectly, for the object. */
   isInCycle: boolean;
 }
 
@@ -32,7 +31,7 @@ export type Decision =
   | { action: 'delete'; propagationPolicy: 'Background' | 'Foreground' | 'Orphan' }
   /** The object stops blocking the deletion of its owners, because they wait for each other. */
   | { action: 'unblock' }
-  /** The dependents no longer refer to the object; then its finalizer `orphan` is removed. */
+  /** Remove the references of the dependents, then the finalizer `orphan`. */
   | { action: 'orphan'; dependents: Dependent[] }
   | { action: 'removeFinalizer'; finalizer: string }
   /** The object waits for these dependents, which may not have been deleted yet. */
@@ -58,7 +57,7 @@ function collect({ metadata: { finalizers = [] }, owners, dependents }: Examined
   if (owners.length === 0 || owners.some(({ state }) => state === 'unknown')) return KEEP;
   const others = owners.filter(({ state }) => state !== 'solid');
   if (others.length === 0) return KEEP;
-  // An object with a solid owner remains. If it kept its reference to a waiting owner, that owner would never be deleted.
+  // An object with a solid owner remains. A waiting owner could not be deleted while the object refers to it.
   if (others.length < owners.length) return { action: 'removeOwners', uids: others.map(({ uid }) => uid) };
   const isForeground = owners.some(({ state }) => state === 'waiting') && dependents.length > 0;
   return { action: 'delete', propagationPolicy: isForeground ? 'Foreground' : policyOf(finalizers) };

@@ -1,6 +1,4 @@
-/**
- * Creates, for tests of the garbage collector, objects with owners in a registry, and a garbage collector that may die between two writes.
- */
+/** Creates objects with owners in a registry, and a garbage collector that may die between two writes. */
 import { createCatalog, type KindCatalog } from '../../api/catalog.ts';
 import { kinds } from '../../api/kinds.ts';
 import { CONFIG_MAPS } from '../../api/resources.ts';
@@ -34,7 +32,7 @@ export const configMap = (
 };
 
 export interface Collector {
-  /** Resolves once the collector has started; rejects if the collector dies before that. */
+  /** Resolves once the collector has started. Rejects if the collector dies before. */
   started: Promise<void>;
   kill(): void;
 }
@@ -42,13 +40,11 @@ export interface Collector {
 export interface CollectorOptions {
   timers: Timers;
   /**
-   * How many writes the collector makes before it dies. It dies instead of the next write; from then on, its gets, patches and deletes
-   * fail. Default: the collector does not die.
+   * The collector dies instead of the write after this many. From then on, its gets, patches and deletes fail. Default: the collector does
+   * not die.
    */
   writes?: number;
-  /** Called when the collector dies. */
   died?: () => void;
-  /** Called before each delete. */
   beforeDelete?: (ref: Parameters<ResourceApi['delete']>[0], namespace: string | undefined, name: string) => void;
   catalog?: KindCatalog;
 }

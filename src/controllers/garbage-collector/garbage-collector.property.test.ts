@@ -1,7 +1,7 @@
 /**
- * Tests random graphs of owners and dependents, random deletes, and a garbage collector that dies between any two writes. Safety: the
- * garbage collector deletes no object that has a living owner. Liveness: finally, every object with ownerReferences has a living owner, and
- * no object waits for the garbage collector.
+ * Tests random graphs of owners and dependents, random deletes, and a garbage collector that dies between any two writes. Safety: no object
+ * that has a living owner is deleted. Liveness: finally, every object with ownerReferences has a living owner, and no object waits for the
+ * garbage collector.
  */
 import fc from 'fast-check';
 import { expect, test, vi } from 'vitest';
@@ -17,8 +17,8 @@ const index = fc.nat({ max: SIZE - 1 });
 
 interface Graph {
   /**
-   * For each object: the numbers of its owners, and whether the object blocks each of them. The object's own number stands for an owner
-   * that does not exist.
+   * By object: the numbers of its owners, and whether the object blocks each of them. The object's own number stands for an owner that does
+   * not exist.
    */
   owners: [number, boolean][][];
   deletes: { object: number; policy: 'Background' | 'Foreground' | 'Orphan' }[];

@@ -39,7 +39,7 @@ const apiVersionOf = ({ group, version }: KindDefinition): string => (group === 
 
 type Owner = { uid: string; state: OwnerState };
 
-/** Whether the objects of the kind are deleted by the garbage collector, or have dependents that it deletes. */
+/** Whether the garbage collector deletes objects of the kind or their dependents. */
 const isFollowed = (kind: KindDefinition): boolean =>
   kind.propagation !== 'unsupported' && kind.storage === undefined && isReadable(kind) && !kind.uncached;
 
@@ -49,7 +49,7 @@ export interface GarbageCollectorOptions extends ControllerOptions {
   catalog: KindCatalog;
 }
 
-/** Starts the controller. Resolves once the objects of all kinds have been listed. */
+/** Resolves once the objects of all kinds have been listed. */
 export async function startGarbageCollector(options: GarbageCollectorOptions): Promise<void> {
   await new GarbageCollector(options).start();
 }
@@ -87,10 +87,7 @@ class GarbageCollector {
     await this.#listed;
   }
 
-  /**
-   * Follows the kinds that are not followed yet. Once all kinds are listed, queues the objects that the whole graph shows to need an
-   * examination.
-   */
+  /** Follows new kinds. When all kinds are listed, queues the objects that must be examined. */
   #followNew(): void {
     const { catalog, signal } = this.#options;
     const fresh = catalog.kinds.filter((kind) => isFollowed(kind) && !this.#followed.has(kind));
@@ -196,7 +193,6 @@ class GarbageCollector {
     return owners;
   }
 
-  /** Reads the owner from the API server, and resolves to its state. */
   async #stateOf(node: GraphNode, reference: OwnerReference): Promise<OwnerState> {
     const kind = this.#served(reference);
     if (kind === undefined || !isReadable(kind) || (kind.namespaced && node.namespace === undefined)) return 'unknown';
@@ -207,8 +203,8 @@ class GarbageCollector {
   }
 
   /**
-   * Waits until the informer has seen the owner. Examines the dependent again if the owner has been deleted by then; otherwise the graph
-   * contains the owner and will report its deletion.
+   * Waits until the informer has received the owner. If the owner has been deleted by then, examines the dependent again. Otherwise the
+   * graph will report the deletion of the owner.
    */
   async #examineOnceKnown(dependent: string, kind: KindDefinition, owner: KubeObject): Promise<void> {
     const informer = this.#followed.get(this.#options.catalog.storedAs(kind))?.informer;

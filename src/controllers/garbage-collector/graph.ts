@@ -1,36 +1,31 @@
 /**
- * Maintains the graph of owners and dependents, from the metadata of all objects that the garbage collector follows. The graph only says
- * which objects the garbage collector must examine after a change; it may lag behind the API server, and nothing is written because of it
- * alone.
+ * Maintains the graph of owners and dependents, from the metadata of all objects that the garbage collector follows. The graph only
+ * determines which objects to examine after a change. It may lag behind the API server, so writes also depend on reads from the API.
  *
  * Invariant: an object is a dependent of each UID in its ownerReferences, whether or not an object with this UID is known.
  * Source: upstream's GraphBuilder of v1.33 (behavior), except that owners that are not known have no (virtual) nodes.
  */
 import { type KubeObject, type OwnerReference, uidOf } from '../../machinery/meta.ts';
 
-/**
- * The state of an object's deletion. `orphaning` and `deletingDependents`: the object is being deleted and has the finalizer ORPHAN or
- * FOREGROUND.
- */
+/** `orphaning` and `deletingDependents`: the object is being deleted and has the finalizer ORPHAN or FOREGROUND. */
 export type DeletionState = 'living' | 'beingDeleted' | 'orphaning' | 'deletingDependents';
 
-/** An object, with the part of its metadata that matters to the garbage collector. */
+/** The part of an object's metadata that matters to the garbage collector. */
 export interface GraphNode {
   readonly uid: string;
   readonly apiVersion: string;
   readonly kind: string;
-  /** The namespace; undefined for objects of cluster-scoped kinds. */
+  /** Undefined for objects of cluster-scoped kinds. */
   readonly namespace: string | undefined;
   readonly name: string;
   readonly owners: readonly OwnerReference[];
   readonly state: DeletionState;
 }
 
-/** The consequences of a change. */
 export interface Consequences {
-  /** The UIDs of the objects to examine. */
+  /** UIDs of the objects to examine. */
   examine: string[];
-  /** The references to an owner that is known to be in another namespace. */
+  /** References to an owner that is known to be in another namespace. */
   foreign: { dependent: GraphNode; owner: OwnerReference }[];
 }
 
@@ -46,7 +41,7 @@ export function deletionState({ metadata }: KubeObject): DeletionState {
 const NONE: readonly never[] = [];
 const NOTHING: Consequences = { examine: [], foreign: [] };
 
-/** Whether the two lists contain the same references in the same order, as far as the garbage collector uses their fields. */
+/** Compares the fields that the garbage collector uses, in order. */
 const areSame = (a: readonly OwnerReference[], b: readonly OwnerReference[]): boolean =>
   a.length === b.length &&
   a.every((one, index) => {
@@ -60,7 +55,7 @@ const areSame = (a: readonly OwnerReference[], b: readonly OwnerReference[]): bo
     );
   });
 
-/** Whether the update of an object changes nothing that matters to the garbage collector. */
+/** Whether the update changes nothing that matters to the garbage collector. */
 export const isIrrelevant = (object: KubeObject, old: KubeObject): boolean =>
   deletionState(object) === deletionState(old) &&
   areSame(object.metadata.ownerReferences ?? NONE, old.metadata.ownerReferences ?? NONE);
@@ -70,7 +65,7 @@ export const blocks = ({ owners }: Pick<GraphNode, 'owners'>, ownerUid: string):
 
 export class DependencyGraph {
   readonly #nodes = new Map<string, GraphNode>();
-  /** The dependents by the UID of their owner, which need not be in the graph. */
+  /** By the UID of the owner, which need not be in the graph. */
   readonly #dependents = new Map<string, Set<GraphNode>>();
 
   get(uid: string): GraphNode | undefined {
@@ -81,7 +76,6 @@ export class DependencyGraph {
     return [...(this.#dependents.get(uid) ?? NONE)];
   }
 
-  /** Adds the object, or replaces its earlier state. Returns the consequences. */
   put(object: KubeObject): Consequences {
     const { name, namespace, ownerReferences = NONE } = object.metadata;
     const uid = uidOf(object);
@@ -112,7 +106,7 @@ export class DependencyGraph {
     };
   }
 
-  /** Removes the objects of a kind whose objects can no longer be read. Nothing is concluded from their absence. */
+  /** Removes the objects of a kind that can no longer be read. Nothing is concluded from their absence. */
   removeKind(apiVersion: string, kind: string): void {
     for (const node of [...this.#nodes.values()])
       if (node.kind === kind && node.apiVersion === apiVersion) {
@@ -121,7 +115,7 @@ export class DependencyGraph {
       }
   }
 
-  /** Returns the consequences of all objects. Called after new kinds have been listed, because their objects were added in any order. */
+  /** Must be called after new kinds have been listed, because their objects were added in any order. */
   all(): Consequences {
     const result: Consequences = { examine: [], foreign: [] };
     for (const node of this.#nodes.values()) {
@@ -131,15 +125,15 @@ export class DependencyGraph {
     return result;
   }
 
-  /** Whether the reference names an object that is known to exist and does not wait for the deletion of its dependents. */
+  /** Whether the owner is known to exist and does not wait for the deletion of its dependents. */
   isSolid(dependent: Pick<GraphNode, 'namespace'>, owner: OwnerReference): boolean {
     const node = this.#nodes.get(owner.uid);
     return node !== undefined && node.state !== 'deletingDependents' && isNamedBy(owner, dependent, node);
   }
 
   /**
-   * Whether the object waits for its own deletion: a chain of dependents leads from the object back to the object, and each of them blocks
-   * the deletion of the one before and waits for its own dependents.
+   * Whether the object waits for its own deletion through a chain of dependents. Each object in the chain waits for its dependents and
+   * blocks the deletion of its owner.
    */
   isInCycle(uid: string): boolean {
     const visited = new Set<string>();
@@ -175,8 +169,8 @@ export class DependencyGraph {
   }
 
   /**
-   * Adds the object to `examine` if one of its new references may be to an absent owner or to an owner that waits for its dependents. Adds
-   * its new references to owners in another namespace to `foreign`.
+   * Adds the object to `examine` if a new reference may be to an absent or waiting owner. Adds new references to other namespaces to
+   * `foreign`.
    */
   #addOwners(node: GraphNode, old: GraphNode | undefined, { examine, foreign }: Consequences): void {
     const added = old === undefined ? node.owners : node.owners.filter((owner) => !old.owners.includes(owner));
@@ -190,8 +184,8 @@ export class DependencyGraph {
   }
 
   /**
-   * Adds to `examine` the dependents whose references have the UID of the new object but not its name, kind, apiVersion or namespace. Adds
-   * their references from another namespace to `foreign`.
+   * Adds to `examine` the dependents that refer to the UID of the new object with another name, kind, apiVersion or namespace. Adds their
+   * references from other namespaces to `foreign`.
    */
   #addMismatched(node: GraphNode, { examine, foreign }: Consequences): void {
     for (const dependent of this.#dependents.get(node.uid) ?? NONE) {
@@ -202,7 +196,6 @@ export class DependencyGraph {
     }
   }
 
-  /** Adds to `examine` the owners that wait for the deletion of their dependents and that the object no longer blocks. */
   #addUnblocked(node: GraphNode, old: GraphNode, { examine }: Consequences): void {
     for (const { uid } of old.owners)
       if (blocks(old, uid) && !blocks(node, uid) && this.#isDeletingDependents(uid)) examine.push(uid);

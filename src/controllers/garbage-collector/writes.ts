@@ -1,6 +1,6 @@
 /**
- * Performs the writes of the garbage collector. Each write has a precondition, so that it fails with 409 Conflict if the examined object
- * has been replaced, or, in writes that contain the resourceVersion, changed; then the object is examined again.
+ * The writes of the garbage collector. Each write fails with 409 Conflict if the examined object has been replaced; with a resourceVersion,
+ * also if it has changed. Then the object is examined again.
  * Source: operations.go and patch.go of v1.33's garbage collector (behavior).
  */
 import type { Pod } from '../../api/generated/types.ts';
@@ -15,13 +15,13 @@ import { hasDeferContainers, isAnnounced, notDeleted, ownerDeleted } from '../ow
 const BY_UID = 'application/strategic-merge-patch+json';
 const MESSAGE = 'Garbage collector: deleting because no owner is left';
 
-/** An object as the API server has returned it, with its resource. */
+/** An object as read from the API, with its resource. */
 export interface Target {
   ref: ResourceRef;
   object: KubeObject;
 }
 
-/** Returns the metadata with which a patch fails if the object has changed since it was read. */
+/** A patch with this metadata fails if the object has changed since it was read. */
 const unchanged = ({ metadata: { uid, resourceVersion } }: KubeObject) => ({ uid, resourceVersion });
 
 const patch = ({ api }: Client, { ref, object: { metadata } }: Target, change: object, subresource?: string) =>
@@ -29,7 +29,6 @@ const patch = ({ api }: Client, { ref, object: { metadata } }: Target, change: o
 
 const isPod = ({ ref }: Target): boolean => ref.resource === PODS.resource && ref.group === PODS.group;
 
-/** Removes the object's references to the owners with these UIDs. */
 export async function removeOwners(client: Client, target: Target, uids: readonly string[]): Promise<void> {
   const ownerReferences = uids.map((uid) => ({ $patch: 'delete', uid }));
   await patch(client, target, { metadata: { uid: uidOf(target.object), ownerReferences } });
@@ -68,7 +67,7 @@ export async function deleteUnchanged(
   await client.api.delete(target.ref, namespace, name, { propagationPolicy, preconditions: unchanged(object) });
 }
 
-/** Makes the object stop blocking the deletion of its owners. */
+/** The object stops blocking the deletion of its owners. */
 export async function unblock(client: Client, target: Target): Promise<void> {
   const { ownerReferences = [] } = target.object.metadata;
   const blocking = ownerReferences.filter(({ blockOwnerDeletion }) => blockOwnerDeletion === true);
@@ -77,7 +76,6 @@ export async function unblock(client: Client, target: Target): Promise<void> {
   await patch(client, target, { metadata: { ...unchanged(target.object), ownerReferences: changed } });
 }
 
-/** Writes into the status of a Pod with defer containers why it is deleted. */
 async function announce(client: Client, target: Target, now: Millis): Promise<KubeObject> {
   const pod = target.object as Pod;
   if (!isPod(target) || !hasDeferContainers(pod) || isAnnounced(pod, MESSAGE)) return pod;
@@ -85,11 +83,11 @@ async function announce(client: Client, target: Target, now: Millis): Promise<Ku
   return patch(client, target, { metadata: unchanged(pod), status }, 'status');
 }
 
-/** Whether the object is a Pod whose deletion the garbage collector has announced, and which is not being deleted yet. */
+/** Whether the garbage collector has announced the deletion of the Pod, but the Pod is not being deleted yet. */
 export const isCondemned = (target: Target): boolean =>
   isPod(target) && isAnnounced(target.object as Pod, MESSAGE) && target.object.metadata.deletionTimestamp === undefined;
 
-/** Revokes the announcement of a deletion, because the object has an owner again. */
+/** Revokes the announcement of isCondemned(), because the Pod has an owner again. */
 export async function reprieve(client: Client, target: Target, now: Millis): Promise<void> {
   if (!isCondemned(target)) return;
   const status = { conditions: [notDeleted(MESSAGE, now)] };

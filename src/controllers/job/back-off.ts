@@ -11,7 +11,7 @@ import { finishedAt, indexFailures } from './job-pods.ts';
 const BASE_MILLIS = 10_000;
 const MAX_MILLIS = 6 * 60_000;
 
-/** The failures of a Job since the last Pod that succeeded. */
+/** The failures of a Job since its last success. */
 export interface BackOff {
   failures: number;
   lastFailure: Millis;
@@ -19,7 +19,7 @@ export interface BackOff {
 
 export const NO_FAILURES: BackOff = { failures: 0, lastFailure: 0 };
 
-/** Returns the back-off that also contains these Pods, which have ended since `before`. */
+/** Adds Pods that have ended since `before`. */
 export function afterPods(before: BackOff, succeeded: readonly Pod[], failed: readonly Pod[]): BackOff {
   const isReset = succeeded.length > 0;
   const lastSuccess = isReset ? Math.max(...succeeded.map(finishedAt)) : Number.NEGATIVE_INFINITY;
@@ -29,11 +29,10 @@ export function afterPods(before: BackOff, succeeded: readonly Pod[], failed: re
   return { failures: count + failures.length, lastFailure: Math.max(lastFailure, ...failures) };
 }
 
-/** Returns when new Pods may be created; 0 if there was no failure. */
+/** Returns when new Pods may be created; 0 without failures. */
 export const retryAt = ({ failures, lastFailure }: BackOff): Millis =>
   failures === 0 ? 0 : lastFailure + Math.min(BASE_MILLIS * 2 ** (failures - 1), MAX_MILLIS);
 
-/** Returns when the failed Pod of an index may be replaced. */
 export function indexRetryAt(failed: Pod): Millis {
   const { counted, ignored } = indexFailures(failed);
   return retryAt({ failures: counted + ignored + 1, lastFailure: finishedAt(failed) });

@@ -1,4 +1,4 @@
-/** Carries out decisions about Jobs. Source: pkg/controller/job/job_controller.go of v1.33 (behavior). */
+/** Writes decisions about Jobs to the API. Source: pkg/controller/job/job_controller.go of v1.33 (behavior). */
 
 import { isDeepStrictEqual } from 'node:util';
 import type { Job, JobStatus, Pod } from '../../api/generated/types.ts';
@@ -20,9 +20,9 @@ export interface JobWriter extends PodWriter {
 }
 
 /**
- * Creates and deletes Pods, writes the status, and removes the finalizers of the Pods in `untrack`. Resolves once the informers' caches
- * contain the writes: with true if the status is up to date, with false if the Job or a Pod has changed, which causes another decision.
- * Rejects with the first error; a Pod that cannot be created does not prevent the others from being counted.
+ * Creates and deletes Pods, writes the status, and removes the finalizers of the Pods in `untrack`. Resolves with true once the informers'
+ * caches contain the writes, or with false if a concurrent change of the Job or a Pod causes another decision. Rejects with the first
+ * error. Pods that cannot be created do not prevent the status from being written.
  */
 export async function carryOut(writer: JobWriter, job: Job, decision: Decision): Promise<boolean> {
   await Promise.all(decision.unmark.map((pod) => unmarkPod(writer, pod)));
@@ -45,8 +45,9 @@ async function changePods(writer: JobWriter, job: Job, { retrack, remove, reason
 }
 
 /**
- * Deletes an active Pod. A surplus Pod loses its finalizer first, so that the Job does not count the Pod; this fails if the Pod has
- * changed, because it may have ended and then counts. A Pod that ends by itself keeps the finalizer and counts, because its work is done.
+ * Deletes an active Pod. A surplus Pod loses its finalizer first, so that the Job does not count it. The removal of the finalizer conflicts
+ * if the Pod has changed, because the Pod may have ended and must then be counted. A Pod that ends by itself keeps the finalizer, because
+ * its work is done.
  */
 async function removePod(writer: JobWriter, job: Job, pod: Pod, reason: Decision['reason']): Promise<void> {
   if (reason === 'ScaledDown' && !isEndingByItself(pod)) await untrackPod(writer.podClient, pod, true);
@@ -54,7 +55,6 @@ async function removePod(writer: JobWriter, job: Job, pod: Pod, reason: Decision
   await writer.pods.gone(pod);
 }
 
-/** Creates the Pods. Resolves to the number of Pods that could not be created, and the first error. */
 async function create(writer: JobWriter, job: Job, decision: Decision): Promise<{ missing: number; error?: unknown }> {
   const created: Pod[] = [];
   const { error } = await slowStart(decision.create.length, async (index) => {
@@ -69,7 +69,7 @@ async function create(writer: JobWriter, job: Job, decision: Decision): Promise<
   return { missing: decision.create.length - created.length, error };
 }
 
-/** Returns the status without the Pods that could not be created, and without counts of 0 that upstream omits. */
+/** Subtracts the Pods that could not be created, and omits empty fields as upstream does. */
 function reduced(status: JobStatus, missing: number): JobStatus {
   const { active = 0, succeeded = 0, failed = 0, completedIndexes = '', conditions = [], ...others } = status;
   return {
@@ -82,7 +82,6 @@ function reduced(status: JobStatus, missing: number): JobStatus {
   };
 }
 
-/** Writes the status if it differs. Resolves to false if the Job has changed or no longer exists. */
 async function writeStatus({ jobClient, jobs }: JobWriter, job: Job, status: JobStatus): Promise<boolean> {
   if (isDeepStrictEqual(job.status ?? {}, status)) return true;
   const written = await unlessChanged(jobClient.updateStatus({ ...job, status }));
@@ -90,12 +89,11 @@ async function writeStatus({ jobClient, jobs }: JobWriter, job: Job, status: Job
   return written !== undefined;
 }
 
-/** Resolves once the copy contains the Pods. */
 const seen = async ({ pods }: JobWriter, changed: readonly (Pod | undefined)[]): Promise<void> => {
   await Promise.all(changed.map((pod) => pods.reached(pod?.metadata.resourceVersion)));
 };
 
-/** Resolves to the results of all writes. Waits until all writes have ended, and then rejects with the first error, if there is one. */
+/** Like Promise.all(), but waits for all writes before it rejects. */
 async function allDone<T>(writes: readonly Promise<T>[]): Promise<T[]> {
   await Promise.allSettled(writes);
   return Promise.all(writes);

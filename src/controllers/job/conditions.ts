@@ -5,9 +5,8 @@
 import type { Job, JobCondition, JobStatus } from '../../api/generated/types.ts';
 import { formatTime, type Millis } from '../../machinery/time.ts';
 
-/** Why a Job ends. */
 export interface Verdict {
-  /** The condition that announces the end, before the Pods have been counted. */
+  /** The condition that announces the end before all Pods are counted. */
   type: 'SuccessCriteriaMet' | 'FailureTarget';
   reason: string;
   message: string;
@@ -26,7 +25,7 @@ export const trueCondition = ({ status }: Pick<Job, 'status'>, type: string): Jo
 export const isFinished = (job: Pick<Job, 'status'>): boolean =>
   trueCondition(job, 'Complete') !== undefined || trueCondition(job, 'Failed') !== undefined;
 
-/** Returns the verdict that the status contains; undefined if there is none. */
+/** Returns the verdict that the status announces; undefined if there is none. */
 export function storedVerdict(job: Job): Verdict | undefined {
   for (const type of ['SuccessCriteriaMet', 'FailureTarget'] as const) {
     const condition = trueCondition(job, type);
@@ -42,10 +41,7 @@ interface NewCondition {
   message: string;
 }
 
-/**
- * Returns the conditions with the new one; the same list if they contain it already. A condition that is False is not added, because it
- * says nothing new.
- */
+/** Adds or replaces the condition. Returns the same list if nothing changes. A new condition with the status False is not added. */
 export function withCondition(
   conditions: JobCondition[],
   { type, status, reason, message }: NewCondition,
@@ -59,14 +55,13 @@ export function withCondition(
   return old === undefined ? [...conditions, changed] : conditions.map((each) => (each === old ? changed : each));
 }
 
-/** Returns the status with the condition that announces the end. */
 export function withVerdict(status: JobStatus, { type, reason, message }: Verdict, now: Millis): JobStatus {
   const conditions = status.conditions ?? [];
   if (conditions.some((each) => each.type === type && each.status === 'True')) return status;
   return { ...status, conditions: withCondition(conditions, { type, status: 'True', reason, message }, now) };
 }
 
-/** Returns the status with the condition Complete or Failed, after which the Job is finished. */
+/** Adds the condition Complete or Failed, which makes the Job finished. */
 export function withEnd(status: JobStatus, { type, reason, message }: Verdict, now: Millis): JobStatus {
   const last = type === 'SuccessCriteriaMet' ? 'Complete' : 'Failed';
   const conditions = withCondition(status.conditions ?? [], { type: last, status: 'True', reason, message }, now);

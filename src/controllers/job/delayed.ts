@@ -1,6 +1,6 @@
 /**
- * Finds the failed Pods of a Job with backoffLimitPerIndex that must remain until their replacements exist, because a replacement has an
- * annotation with the number of failures before it. The functions are pure. Source: getPodsWithDelayedDeletionPerIndex of
+ * Finds the failed Pods of a Job with backoffLimitPerIndex that must remain until their replacements exist. Reason: the annotations of a
+ * replacement continue the failure count of the replaced Pod. The functions are pure. Source: getPodsWithDelayedDeletionPerIndex of
  * pkg/controller/job/indexed_job_utils.go of v1.33 (behavior).
  */
 import type { Pod } from '../../api/generated/types.ts';
@@ -8,7 +8,7 @@ import { hasIndex } from './intervals.ts';
 import { finishedAt, indexFailures, indexOf, isTracked, isValid, outcomeOf } from './job-pods.ts';
 import { indexesOf, type JobView } from './view.ts';
 
-/** Returns the last failed Pod of each index that has no active Pod and has neither completed nor failed, by index. */
+/** Returns, by index, the last failed Pod of each index that will get a replacement. */
 export function delayedPods(view: JobView): Map<number, Pod> {
   const { spec, pods, active, completedIndexes = [], failedIndexes } = view;
   const result = new Map<number, Pod>();

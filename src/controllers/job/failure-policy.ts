@@ -1,5 +1,5 @@
 /**
- * Finds the rule of the podFailurePolicy of a Job that a failed Pod matches. The functions are pure.
+ * Finds the rule of the podFailurePolicy that a failed Pod matches. The functions are pure.
  * Source: pkg/controller/job/pod_failure_policy.go of v1.33 (behavior and wording).
  */
 import type { ContainerStatus, JobSpec, Pod, PodFailurePolicyRule } from '../../api/generated/types.ts';
@@ -29,7 +29,6 @@ export function matchFailurePolicy({ podFailurePolicy, backoffLimitPerIndex }: J
   return COUNTED;
 }
 
-/** Returns a description of the part of the Pod that matches the rule; undefined if the Pod does not match the rule. */
 function causeOf(
   { onExitCodes, onPodConditions = [] }: PodFailurePolicyRule,
   { metadata, status }: Pod,

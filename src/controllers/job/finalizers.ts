@@ -1,4 +1,4 @@
-/** Adds and removes the finalizer of a Job in its Pods, and removes it from Pods that no Job will count. */
+/** Adds and removes the finalizer by which a Job tracks its Pods. */
 import type { Job, Pod } from '../../api/generated/types.ts';
 import type { ResourceClient } from '../../client/client.ts';
 import { unlessChanged } from '../../client/unless-changed.ts';
@@ -9,21 +9,20 @@ import { isFinished } from './conditions.ts';
 import { FINALIZER, isTracked, JOB } from './job-pods.ts';
 
 const MERGE = 'application/strategic-merge-patch+json';
-/** The value of spec.managedBy for which this controller manages the Job. */
+/** The value of spec.managedBy with which this controller manages the Job. */
 const OWN_NAME = 'kubernetes.io/job-controller';
 
-/** Whether another controller manages the Job. */
 export const isManagedElsewhere = ({ spec }: Job): boolean => (spec?.managedBy ?? OWN_NAME) !== OWN_NAME;
 
 /**
- * Removes the finalizer. Resolves to the new Pod; undefined if the Pod no longer exists. `onlyIfUnchanged`: rejects with 409 Conflict if
- * the Pod has changed since it was read.
+ * Removes the finalizer. Resolves with the new Pod; undefined if the Pod no longer exists. With `onlyIfUnchanged`, rejects with 409
+ * Conflict if the Pod has changed since it was read.
  */
 export const untrackPod = (pods: ResourceClient<Pod>, pod: Pod, onlyIfUnchanged: boolean): Promise<Pod | undefined> =>
   patched(pods, pod, { '$deleteFromPrimitiveList/finalizers': [FINALIZER] }, onlyIfUnchanged);
 
 /**
- * Adds the finalizer. Resolves to the new Pod; undefined if the Pod no longer exists. Rejects with 409 Conflict if the Pod has changed
+ * Adds the finalizer. Resolves with the new Pod; undefined if the Pod no longer exists. Rejects with 409 Conflict if the Pod has changed
  * since it was read.
  */
 export const trackPod = (pods: ResourceClient<Pod>, pod: Pod): Promise<Pod | undefined> =>
@@ -38,7 +37,7 @@ async function patched(
   const { name, namespace, resourceVersion } = pod.metadata;
   const version = onlyIfUnchanged ? { resourceVersion } : {};
   const write = pods.patch(name, namespace, MERGE, { metadata: { uid: uidOf(pod), ...version, ...change } });
-  // Without a version, a conflict means that another Pod has the name.
+  // Without a resourceVersion, a conflict means that another Pod has the name.
   if (!onlyIfUnchanged) return unlessChanged(write);
   try {
     return await write;
@@ -49,8 +48,8 @@ async function patched(
 }
 
 /**
- * Removes the finalizer of a Pod whose Job has ended or no longer exists, and of a Pod without a controller. `jobOf`: returns the Job with
- * the UID; undefined if it does not exist.
+ * Removes the finalizer of a Pod that no Job will count: its Job has ended or no longer exists, or the Pod has no controller. `jobOf`
+ * resolves with undefined if no Job has the UID.
  */
 export async function releaseOrphan(
   pods: ResourceClient<Pod>,
@@ -64,6 +63,6 @@ export async function releaseOrphan(
     const job = await jobOf(pod.metadata.namespace ?? '', controller.name, controller.uid);
     if (job !== undefined && (isManagedElsewhere(job) || !isFinished(job))) return;
   }
-  // A change of the Pod causes another attempt.
+  // After a conflict, the change of the Pod causes another attempt.
   await unlessChanged(untrackPod(pods, pod, true));
 }

@@ -1,4 +1,4 @@
-/** Follows Jobs and their Pods, and reports the keys of the Jobs, and of the Pods without a Job, that must be examined. */
+/** Follows Jobs and their Pods, and reports which Jobs and orphaned Pods must be processed. */
 import type { Job, Pod } from '../../api/generated/types.ts';
 import { JOBS, PODS } from '../../api/resources.ts';
 import type { Informer } from '../../client/informer.ts';
@@ -18,7 +18,7 @@ export interface JobHandlers {
   /** Called with the key of a Job that must be reconciled: its namespace, `/` and its name. */
   changed(key: string): void;
   deleted(job: Job): void;
-  /** Called with the namespace of a Pod, `/` and its name. The Pod has the finalizer of a Job, but no Job that will count it. */
+  /** Called with the key of a Pod that has the finalizer of a Job, but no Job that will count the Pod. */
   orphaned(key: string): void;
 }
 
@@ -44,7 +44,6 @@ export function followJobs(
       },
     },
   );
-  /** Reports a Pod with the finalizer if it has no controller, or if its Job has ended or does not exist. */
   const leaveOrphan = (pod: Pod): void => {
     const controller = controllerOf(pod);
     if (!isTracked(pod) || (controller !== undefined && controller.kind !== 'Job')) return;

@@ -1,14 +1,14 @@
 /**
- * Handles sets of completion indexes as ordered intervals, as the status of a Job contains them: `0,2-4`. Their size depends on the number
- * of intervals, not on that of the indexes. The functions are pure.
+ * Handles sets of completion indexes as ordered intervals, for example `0,2-4` in the status of a Job. The memory depends on the number of
+ * intervals, not on the number of indexes. The functions are pure.
  * Source: pkg/controller/job/indexed_job_utils.go of v1.33 (the format).
  */
 
 export type Interval = readonly [first: number, last: number];
-/** Intervals in increasing order that neither overlap nor adjoin. */
+/** In increasing order. Intervals neither overlap nor adjoin. */
 export type Intervals = readonly Interval[];
 
-/** Reads the indexes less than `completions` from the text. Parts that are not valid are ignored. */
+/** Parses the indexes less than `completions`. Ignores invalid parts. */
 export function parseIntervals(text: string | undefined, completions: number): Intervals {
   const found = (text ?? '').split(',').flatMap((part): Interval[] => {
     const match = /^(\d+)(?:-(\d+))?$/.exec(part);
@@ -20,10 +20,7 @@ export function parseIntervals(text: string | undefined, completions: number): I
   return union(found, []);
 }
 
-/**
- * Returns the text of the intervals. In an interval of two indexes, a comma separates them; in a longer interval, a hyphen separates the
- * first and the last index.
- */
+/** Formats intervals of two indexes as `2,3`, and longer ones as `2-4`. */
 export const formatIntervals = (intervals: Intervals): string =>
   intervals
     .map(([first, last]) => {
@@ -32,7 +29,7 @@ export const formatIntervals = (intervals: Intervals): string =>
     })
     .join(',');
 
-/** Returns the union. The intervals of the arguments may be in any order. */
+/** The intervals of the arguments may be in any order. */
 export function union(some: Intervals, others: Intervals): Intervals {
   const result: [number, number][] = [];
   for (const [first, last] of [...some, ...others].sort((a, b) => a[0] - b[0])) {
@@ -62,7 +59,6 @@ export function hasIndex(intervals: Intervals, index: number): boolean {
   return (intervals[low]?.[0] ?? Number.POSITIVE_INFINITY) <= index;
 }
 
-/** Returns how many indexes are in both sets. */
 export function countCommon(some: Intervals, others: Intervals): number {
   let count = 0;
   for (let i = 0, j = 0; i < some.length && j < others.length; ) {

@@ -1,4 +1,3 @@
-/** Makes objects for the tests of Jobs, and binds Pods and writes their statuses as the scheduler and the nodes do. */
 import type { ContainerStatus, Job, JobSpec, JobStatus, Pod, PodCondition } from '../../api/generated/types.ts';
 import { PODS } from '../../api/resources.ts';
 import type { RegistryBackend } from '../../client/registry-fixture.ts';
@@ -8,7 +7,6 @@ import { formatTime, type Millis } from '../../machinery/time.ts';
 export const NOW: Millis = Date.UTC(2026, 0, 31, 12);
 export const ago = (seconds: number): string => formatTime(NOW - seconds * 1000);
 
-/** Returns a Job `work` in the namespace `a`. */
 export const newJob = (spec: Partial<JobSpec> = {}): Job => ({
   apiVersion: 'batch/v1',
   kind: 'Job',
@@ -16,7 +14,7 @@ export const newJob = (spec: Partial<JobSpec> = {}): Job => ({
   spec: { template: { spec: { containers: [{ name: 'app', image: 'x' }], restartPolicy: 'Never' } }, ...spec },
 });
 
-/** Returns the Job of newJob() as a controller reads it, with the defaults that the API sets. */
+/** Returns the Job of newJob() with the defaults that the API sets. */
 export const storedJob = (
   spec: Partial<JobSpec> = {},
   status: JobStatus = {},
@@ -34,7 +32,6 @@ export const storedJob = (
 };
 
 export interface JobPodState {
-  /** The phase of the Pod; default: Running. */
   phase?: string;
   index?: number;
   /** The failures of the index before this Pod. */
@@ -43,13 +40,10 @@ export interface JobPodState {
   /** Whether the Pod has the finalizer; default: true. */
   tracked?: boolean;
   deleted?: boolean;
-  /** When the deletion began, in seconds before NOW; default: 60. */
   deletedSecondsAgo?: number;
-  /** The name of the node; default: n1. */
   node?: string;
-  /** The exit code of the container; default: 0 in a Pod that has succeeded, 1 in a Pod that has failed. */
   exitCode?: number;
-  /** When the container ended, in seconds before NOW; default: 0. */
+  /** Seconds before NOW; default: 0. */
   endedSecondsAgo?: number;
   restarts?: number;
   ready?: boolean;
@@ -60,7 +54,6 @@ export interface JobPodState {
 const FINALIZER = 'batch.kubernetes.io/job-tracking';
 const KEY = 'batch.kubernetes.io/job-';
 
-/** Returns a Pod of the Job. */
 export function jobPod(name: string, state: JobPodState = {}): Pod {
   const { phase = 'Running', index, failures, ignored, tracked = true, deleted = false, node = 'n1' } = state;
   const { deletedSecondsAgo = 60, ready = false, conditions = [], defers = false } = state;
@@ -101,9 +94,8 @@ function containerStatus(phase: string, { exitCode, endedSecondsAgo = 0, restart
 }
 
 /**
- * Writes the status of the Pod, as a node does. First binds the Pod, as the scheduler does, unless the Pod has a node or is being deleted.
- * In the phase Terminating, which stands for a Pod whose defer containers run, the status has a termination with the reason Completed,
- * but shows the container as running unless `exitCode` is given.
+ * Acts as the node, and first as the scheduler if the Pod is neither bound nor being deleted. The phase Terminating stands for a Pod that
+ * runs its defer containers: without `exitCode`, the status has a termination with the reason Completed, but a running container.
  */
 export async function setPhase(
   backend: RegistryBackend,

@@ -1,6 +1,6 @@
 /**
- * Determines when a Job counts its Pods, and builds new Pods. The functions are pure. A Pod with defer containers that is being deleted
- * counts once its phase is final, which its node writes after the defer containers have ended.
+ * Determines when a Job counts its Pods, and builds new Pods. The functions are pure. A deleted Pod with defer containers counts when its
+ * phase is final, after its defer containers have ended.
  * Source: pkg/controller/job/job_controller.go and indexed_job_utils.go of v1.33 (behavior); for defer containers their specification,
  * "Workloads".
  */
@@ -14,13 +14,13 @@ import { readyCondition } from '../ownership/pod-state.ts';
 import { type DeletionReason, podFromTemplate } from '../ownership/pods-of-owner.ts';
 
 export const JOB: OwnerKind = { apiVersion: 'batch/v1', kind: 'Job', resource: JOBS };
-/** The finalizer that keeps the object of a Pod until the Pod's Job has counted the Pod. */
+/** Keeps a Pod in the API until its Job has counted the Pod. */
 export const FINALIZER = 'batch.kubernetes.io/job-tracking';
 const INDEX = 'batch.kubernetes.io/job-completion-index';
 const FAILURES = 'batch.kubernetes.io/job-index-failure-count';
 const IGNORED_FAILURES = 'batch.kubernetes.io/job-index-ignored-failure-count';
 const INDEX_VARIABLE = 'JOB_COMPLETION_INDEX';
-/** The length to which the API shortens the prefix of a generated name. */
+/** In characters. The API shortens a longer metadata.generateName. */
 const MAX_PREFIX_LENGTH = 58;
 const MAX_INT32 = 2 ** 31 - 1;
 
@@ -29,17 +29,17 @@ export const isTracked = ({ metadata }: Pod): boolean => (metadata.finalizers ??
 
 export const isIndexed = ({ completionMode }: JobSpec): boolean => completionMode === 'Indexed';
 
-/** Whether a Pod that is being deleted is replaced only once it has ended. */
+/** Whether a Pod that is being deleted is replaced only after it has ended. */
 export const replacesEndedOnly = ({ podReplacementPolicy, podFailurePolicy }: JobSpec): boolean =>
   podReplacementPolicy === 'Failed' || podFailurePolicy !== undefined;
 
-/** Returns the completion index of the Pod; undefined if the annotation is absent or not valid. */
+/** Returns undefined if the annotation is missing or invalid. */
 export function indexOf({ metadata }: Pod): number | undefined {
   const text = metadata.annotations?.[INDEX] ?? '';
   return /^\+?\d+$/.test(text) ? Number(text) : undefined;
 }
 
-/** Whether the Pod can be counted: the index of a Pod of an indexed Job must be less than the number of completions. */
+/** Whether the Pod can be counted. In an indexed Job, its index must be less than `completions`. */
 export const isValid = (spec: JobSpec, pod: Pod): boolean =>
   !isIndexed(spec) || (indexOf(pod) ?? Number.POSITIVE_INFINITY) < (spec.completions ?? 0);
 
@@ -50,7 +50,7 @@ const OWN_ENDS: readonly (string | undefined)[] = ['Completed', 'DeadlineExceede
 /** The reasons of a termination that begins without a deletion. */
 const ENDS_BY_ITSELF: readonly (string | undefined)[] = ['Completed', 'DeadlineExceeded'];
 
-/** Whether the Job deleted the Pod because the Job had ended. Only Pods with defer containers have the condition that shows this. */
+/** Whether the Job deleted the Pod because the Job had ended. Only Pods with defer containers have this condition. */
 export const isEndedByJob = ({ metadata, status }: Pod): boolean =>
   metadata.deletionTimestamp !== undefined &&
   (status?.conditions ?? []).some(
@@ -58,33 +58,32 @@ export const isEndedByJob = ({ metadata, status }: Pod): boolean =>
   );
 
 /**
- * Returns how the Pod has ended; undefined if it has not ended. `isFailing`: the Job fails, which deletes its Pods and counts Pods that
- * have not ended as failed. A Pod with defer containers counts once these have ended; if the Job deleted it because the Job had ended, it
- * counts as failed, because it had not succeeded before.
+ * Returns how the Pod counts; undefined if it does not count yet. `isFailing`: the Job fails, so Pods that have not ended count as failed,
+ * except those with defer containers. A Pod that the Job deleted because of its own end counts as failed.
  */
 export function outcomeOf(spec: JobSpec, pod: Pod, isFailing = false): Outcome | undefined {
   if (pod.status?.phase === 'Succeeded') return isEndedByJob(pod) ? 'failed' : 'succeeded';
   if (pod.status?.phase === 'Failed') return 'failed';
   const isDeleted = pod.metadata.deletionTimestamp !== undefined;
   if (!isDeleted && !isFailing) return undefined;
-  // No node writes the phase of a Pod that was not scheduled, and no node can start it any more.
+  // No node writes the phase of an unscheduled Pod, and no node will start it.
   if (!pod.spec?.nodeName) return 'failed';
   if (hasDeferContainers(pod)) return undefined;
   return isFailing || !replacesEndedOnly(spec) ? 'failed' : undefined;
 }
 
 /**
- * Whether the Pod runs its defer containers and began to end before it was deleted, for example because its containers had completed. Then
- * its work is done, so the Pod counts even if the Job deletes it as a surplus Pod.
+ * Whether the Pod runs its defer containers and began to end before it was deleted, for example because its containers completed. Its work
+ * is done, so the Pod counts even if the Job deletes it as surplus.
  */
 export const isEndingByItself = (pod: Pod): boolean =>
   hasDeferContainers(pod) && !hasEnded(pod) && ENDS_BY_ITSELF.includes(pod.status?.termination?.reason);
 
-/** Whether the Pod has a node, is being deleted and has not ended. */
+/** Whether the Pod is bound, is being deleted and has not ended. */
 export const isTerminating = (pod: Pod): boolean =>
   pod.metadata.deletionTimestamp !== undefined && !hasEnded(pod) && Boolean(pod.spec?.nodeName);
 
-/** Returns how often Pods of the index failed before this Pod: failures that count, and those that the podFailurePolicy ignores. */
+/** Returns how often the index failed before this Pod: failures that count, and failures that the podFailurePolicy ignores. */
 export const indexFailures = ({ metadata }: Pod): { counted: number; ignored: number } => ({
   counted: countOf(metadata.annotations?.[FAILURES]),
   ignored: countOf(metadata.annotations?.[IGNORED_FAILURES]),
@@ -92,7 +91,10 @@ export const indexFailures = ({ metadata }: Pod): { counted: number; ignored: nu
 
 const countOf = (text = ''): number => (/^\+?\d+$/.test(text) && Number(text) <= MAX_INT32 ? Number(text) : 0);
 
-/** Returns when the Pod ended: the last exit, else when it ceased to be ready, else when it was deleted, else when it was created. */
+/**
+ * Returns when the last container exited. If this is unknown, returns when the Pod ceased to be ready, or else was deleted, or else was
+ * created.
+ */
 export function finishedAt(pod: Pod): Millis {
   const { metadata, spec, status } = pod;
   const sidecars = new Set(
@@ -114,15 +116,13 @@ export function finishedAt(pod: Pod): Millis {
   return parseTime(metadata.creationTimestamp) ?? 0;
 }
 
-/** The index of a new Pod, and the failures of that index before it. */
 export interface NewPod {
   /** Absent unless the Job is indexed. */
   index?: number;
-  /** The failures of the index; absent unless the Job limits them per index. */
+  /** The earlier failures of the index; absent unless the Job limits failures per index. */
   failures?: { counted: number; ignored: number };
 }
 
-/** Returns a new Pod of the Job, with the finalizer. The index and the failures of the index become annotations. */
 export function podFor(job: Job, { index, failures }: NewPod): Pod {
   const pod = podFromTemplate(job.spec?.template, job, JOB);
   const { metadata } = pod;

@@ -1,8 +1,7 @@
 /**
  * Tests properties of the Job controller while Pods end, users delete Pods and change the Job, and the engine is killed between any two of
- * its writes. The informers are some turns of the event loop behind. Calls that are under way when the engine is killed may still take
- * effect, as with an API server in another process. LIFEPOD_SEED repeats a run, whose seed is printed; LIFEPOD_RUNS sets the number of
- * lives.
+ * its writes. Calls in flight when the engine is killed may still take effect, as with an API server in another process. LIFEPOD_SEED
+ * repeats a run, whose seed is printed; LIFEPOD_RUNS sets the number of lives.
  */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
@@ -75,24 +74,21 @@ class World {
   readonly #backend: RegistryBackend;
   readonly #engines: KilledEngines;
   readonly #spec: JobSpec;
-  /** UIDs of the Pods that have ended with the finalizer, by phase. */
   readonly #ended = { Succeeded: new Set<string>(), Failed: new Set<string>() };
-  /** UIDs of the Pods with the finalizer whose containers have completed, and whose defer containers run. */
+  /** UIDs of the Pods with the finalizer that still run their defer containers after their containers have completed. */
   readonly #completed = new Set<string>();
-  /** UIDs of the Pods with the finalizer that a user has deleted. */
   readonly #deleted = new Set<string>();
   /**
-   * UIDs of the Pods that still had the finalizer when a user or the Job deleted them. Such a Pod may count as failed before it ends. A Pod
-   * that the Job deleted, for example because the Job had succeeded, might not count at all.
+   * UIDs of the Pods that were deleted with the finalizer. Such a Pod may count as failed before it ends, and a Pod that the Job deleted
+   * might not count at all.
    */
   readonly #ending = new Set<string>();
-  /** The indexes of the Pods that have succeeded with the finalizer, by UID. */
   readonly #indexes = new Map<string, number>();
   /** The highest parallelism since the last settled(). */
   #allowed: number;
-  /** How many Pods may be too many until the next settled(): the creates that were under way when an engine was killed. */
+  /** The number of creates since the last settled() that were in flight when an engine was killed. Each may add a surplus Pod. */
   #late = 0;
-  /** UIDs that the status has contained in uncountedTerminatedPods. */
+  /** UIDs that uncountedTerminatedPods has contained. */
   readonly #announced = { succeeded: new Set<string>(), failed: new Set<string>() };
 
   constructor(backend: RegistryBackend, lags: Record<string, number>, spec: JobSpec) {
@@ -124,18 +120,18 @@ class World {
     }
   }
 
-  /** Resolves once the engine has nothing left to do. Records a fault if an active Pod then lacks the finalizer. */
+  /** Resolves when the engine is idle. Records a fault if an active Pod lacks the finalizer then. */
   async #settled(): Promise<void> {
     await this.#engines.settled();
     this.#late = 0;
     const active = this.#pods().filter(isPodActive);
-    // Without a number of completions, all Pods that are active after the first success remain.
+    // Without `completions`, all Pods that are active after the first success remain.
     const kept = this.#spec.completions === undefined ? active.length : 0;
     this.#allowed = Math.max(this.#job().spec?.parallelism ?? 1, kept);
     if (!active.every(isTracked)) this.faults.push('an active Pod has no finalizer');
   }
 
-  /** Resumes the Job, lets all Pods succeed until the Job has ended, and compares the status with what has happened. */
+  /** Resumes the Job, lets all Pods succeed until the Job has ended, and compares the status with the recorded outcomes. */
   async settle(): Promise<void> {
     const resumed = { spec: { suspend: false } };
     await this.#backend.patch(JOBS, 'a', 'work', 'application/merge-patch+json', resumed);
@@ -197,7 +193,7 @@ class World {
     const isDeleted = pod.metadata.deletionTimestamp !== undefined;
     const isFinal = phase === 'Succeeded' || phase === 'Failed';
     if (hasEnded(pod) || (isDeleted && (!isFinal || !pod.spec?.nodeName))) return;
-    // Only a Pod with defer containers has the phase Terminating, and then only its defer containers are left to run.
+    // In the phase Terminating, only the defer containers are left to run.
     if (!isFinal && pod.status?.phase === 'Terminating') return;
     if (phase === 'Terminating' && pod.spec?.deferContainers === undefined) return;
     await setPhase(this.#backend, pod, phase, Date.UTC(2026, 0));
@@ -205,7 +201,7 @@ class World {
     if (phase === 'Terminating' && current !== undefined && isTracked(current)) this.#completed.add(uidOf(pod));
     if (!isFinal || current === undefined) return;
     if (!isTracked(current)) {
-      // The Pods that a Job deletes because it has succeeded do not count.
+      // Pods that a Job deletes because it has succeeded do not count.
       const { succeeded, failed } = this.#announced;
       const isCounted = succeeded.has(uidOf(pod)) || failed.has(uidOf(pod));
       const hasSucceeded = trueCondition(this.#job(), 'SuccessCriteriaMet') !== undefined;
@@ -225,7 +221,7 @@ class World {
       for (const set of [this.#deleted, this.#ending]) set.add(uidOf(pod));
   }
 
-  /** Called after every write of the controller: records violations in `faults`. */
+  /** Runs after every write of the controller, and records violations in `faults`. */
   #check(): void {
     this.#late += this.#engines.takeLateCreates();
     const pods = this.#pods();
@@ -243,7 +239,6 @@ class World {
   }
 }
 
-/** Returns the UIDs that are not announced, except those in `others`. */
 const missing = (
   uids: ReadonlySet<string>,
   announced: ReadonlySet<string>,

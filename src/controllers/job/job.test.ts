@@ -36,7 +36,6 @@ const events = (): string[] =>
   (backend.objects(EVENTS) as CoreV1Event[]).map(({ reason, message = '' }) => `${reason}: ${message}`);
 const conditions = (): string[] =>
   (job().status?.conditions ?? []).map(({ type, status, reason }) => `${type}=${status} ${reason}`);
-/** Writes the phase of the first `count` active Pods. If `index` is given, only Pods with this index count. */
 const end = async (phase: string, count = 1, index?: number): Promise<void> => {
   const chosen = active().filter(
     ({ metadata }) => index === undefined || metadata.annotations?.[INDEX] === String(index),
@@ -44,7 +43,7 @@ const end = async (phase: string, count = 1, index?: number): Promise<void> => {
   for (const pod of chosen.slice(0, count)) await setPhase(backend, pod, phase, timers.now());
   await settled();
 };
-/** Removes the Pods that are being deleted, as their nodes do once their containers have ended. */
+/** Acts as the nodes: ends and removes the Pods that are being deleted. */
 const gone = async (): Promise<void> => {
   for (const pod of pods()) {
     if (pod.metadata.deletionTimestamp === undefined) continue;
@@ -280,12 +279,10 @@ describe('a Job', () => {
   });
 });
 
-/** Returns a spec whose Pod template has a defer container. */
 const deferring = (): object => {
   const spec = newJob().spec?.template?.spec;
   return { template: { spec: { ...spec, deferContainers: [{ name: 'bye', image: 'x' }] } } };
 };
-/** Returns the reason of the deletion of each Pod that is being deleted. */
 const deletionReasons = (): (string | undefined)[] =>
   pods()
     .filter(({ metadata }) => metadata.deletionTimestamp !== undefined)

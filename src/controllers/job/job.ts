@@ -1,16 +1,16 @@
 /**
  * Runs Pods until enough of them have succeeded, and counts each Pod exactly once.
  *
- * Reads: jobs (also a GET before an adoption, and for Pods whose Job is not in the copy), pods.
+ * Reads: jobs (also a GET before an adoption, and for Pods whose Job is not in the informer's cache), pods.
  * Writes: pods (create, delete; ownerReferences; the finalizer batch.kubernetes.io/job-tracking; the condition DeletionReason), the status
  * of jobs, events.
  * Invariants:
- *  1. A Job's next reconcile sees all the writes of the previous one, because a reconcile ends
- *     only when the informers' caches contain its writes.
- *  2. A Pod with the finalizer is not counted yet; see tracking.ts for how it is counted once.
+ *  1. A Job's next reconcile sees all the writes of the previous one, because a reconcile ends only when the informers' caches contain its
+ *     writes.
+ *  2. A Pod with the finalizer is not counted yet. tracking.ts explains how each Pod is counted once.
  *  3. A Job that is being deleted creates and adopts nothing, and deletes Pods only if it also ends. A Job that has ended, or that another
  *     controller manages, is ignored.
- * A crash loses the part of the back-off that the remaining Pods do not show.
+ * A crash loses the part of the back-off that comes from Pods that no longer exist.
  * Source: pkg/controller/job of v1.33 (behavior and wording).
  */
 import type { Job, Pod } from '../../api/generated/types.ts';
@@ -33,8 +33,8 @@ import { FINALIZER, JOB } from './job-pods.ts';
 import { reconcile } from './reconcile.ts';
 
 /**
- * Starts the controller. Resolves once it has read the objects that it follows. `noMorePods`: no Pods are created once it aborts; Pods that
- * end are still counted.
+ * Resolves once the controller has read the objects that it follows. When `noMorePods` aborts, the controller stops creating Pods, but
+ * still counts Pods that end.
  */
 export async function startJobs(options: ControllerOptions & { noMorePods?: AbortSignal }): Promise<void> {
   const { client, timers, log, signal, noMorePods } = options;
@@ -44,7 +44,6 @@ export async function startJobs(options: ControllerOptions & { noMorePods?: Abor
   const queue = createWorkQueue({ name: 'job', process, log, timers, signal });
   const orphans = createWorkQueue({ name: 'job_orphan_pod', process: release, log, timers, signal });
   const wakes = createWakes(timers, signal, queue.add);
-  /** The back-offs by the UID of the Job. */
   const backOffs = new Map<string, BackOff>();
   const { jobs, pods } = followJobs(options, {
     changed: queue.add,
@@ -90,7 +89,6 @@ export async function startJobs(options: ControllerOptions & { noMorePods?: Abor
   await synced;
 }
 
-/** Adopts and releases Pods. Resolves to the Pods that the Job controls afterwards, once the copy contains the changes. */
 async function claimed({ jobClient, podClient, pods }: JobWriter, job: Job): Promise<Pod[]> {
   const { namespace, name } = job.metadata;
   const candidates = [...pods.by(controllerUids, uidOf(job)), ...pods.by(controllerUids, orphanKey(namespace))];
@@ -100,7 +98,7 @@ async function claimed({ jobClient, podClient, pods }: JobWriter, job: Job): Pro
   return owned;
 }
 
-/** Returns a function that reads the Job from the copy, and from the API if the copy does not contain it (yet). */
+/** Falls back to the API if the informer's cache does not contain the Job. */
 const currentJob =
   ({ jobs, jobClient }: JobWriter) =>
   async (namespace: string, name: string, uid: string): Promise<Job | undefined> => {

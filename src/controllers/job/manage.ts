@@ -1,9 +1,8 @@
 /**
- * Decides which Pods a Job that has not ended creates and deletes. The functions are pure. One decision either creates or deletes;
- * deletions come first.
+ * Decides which Pods a Job that has not ended creates or deletes. The functions are pure. A decision that deletes Pods creates none.
  *
- * A Pod that is being deleted and runs its defer containers is not counted yet, but probably fails. Therefore backoffLimit and the back-off
- * already take this Pod into account.
+ * A deleted Pod that still runs its defer containers is not counted yet, but probably fails. Therefore it already counts toward
+ * backoffLimit and the back-off.
  * Source: manageJob of pkg/controller/job/job_controller.go of v1.33 (behavior).
  */
 import type { Pod } from '../../api/generated/types.ts';
@@ -32,13 +31,13 @@ export const BURST = 500;
 export interface PodChanges {
   create: readonly NewPod[];
   remove: readonly Pod[];
-  /** When the first of the Pods that must wait for their back-off may be created; undefined if none must wait. */
+  /** When the first Pod that waits for its back-off may be created; undefined if none waits. */
   retryAt?: Millis;
 }
 
 const NOTHING: PodChanges = { create: [], remove: [] };
 
-/** Returns the Pods to create and to delete. `delayed`: see delayedPods(). */
+/** `delayed`: the result of delayedPods(). */
 export function manage(view: JobView, delayed: ReadonlyMap<number, Pod>): PodChanges {
   const { spec, active } = view;
   if (spec.suspend === true) return { create: [], remove: [...active] };
@@ -52,22 +51,19 @@ export function manage(view: JobView, delayed: ReadonlyMap<number, Pod>): PodCha
 }
 
 /**
- * Whether a terminating Pod must end before it is replaced even if the Job replaces terminating Pods: the work of a Pod that ended by
- * itself before it was deleted is done, so a replacement would do the work again.
+ * Whether the Pod must end before it is replaced, whatever the podReplacementPolicy is. The work of a Pod that ended by itself is done, and
+ * a replacement would repeat it.
  */
 const isAwaitedAlways = (pod: Pod): boolean => isTracked(pod) && isEndingByItself(pod);
 
-/** Returns how many Pods should be active. */
 export function wantedActive({ spec, active, succeeded }: JobView): number {
   const parallelism = spec.parallelism ?? 1;
-  // Without a number of completions, the Pods decide together when the work is done: after the first success, none is added.
+  // Without `completions`, the first success means that the work is done: no Pods are added.
   if (spec.completions === undefined) return succeeded > 0 ? active.length : parallelism;
   return Math.max(0, Math.min(parallelism, spec.completions - succeeded));
 }
 
-/**
- * Returns the active Pods to delete: the Pods whose index is missing, too large or that of another Pod, and others until there are `count`.
- */
+/** Returns the active Pods to delete: those with a missing, too large or duplicate index, and others until there are `count`. */
 function surplus({ spec, active, now }: JobView, count: number): Pod[] {
   const remove: Pod[] = [];
   let rest = active;
@@ -88,10 +84,7 @@ function surplus({ spec, active, now }: JobView, count: number): Pod[] {
   return more > 0 ? [...remove, ...podsToDelete(rest, [], more, now)] : remove;
 }
 
-/**
- * Returns the Pods to create: none if the failures exceed backoffLimit, and none whose back-off is not over. `missing`: how many Pods are
- * missing. `terminating`: the Pods that are not replaced before they have ended.
- */
+/** `missing`: how many Pods to create at most. `terminating`: the Pods that must end before they are replaced. */
 function additions(
   view: JobView,
   missing: number,
@@ -105,7 +98,7 @@ function additions(
   const wait = isPerIndex ? 0 : retryAt(afterPods(view.backOff, [], ending));
   if (wait > now) return { ...NOTHING, retryAt: wait };
   if (!isIndexed(spec)) return { create: Array.from({ length: missing }, () => ({})), remove: [] };
-  // The number of failures of a replacement is known only once the Pods before it have ended.
+  // The failure count of a replacement is known only after the previous Pods of the index have ended.
   const waiting = isPerIndex ? [...terminating, ...ending] : terminating;
   const indexes = pendingIndexes(view, missing, waiting);
   return isPerIndex
@@ -119,7 +112,7 @@ function pendingIndexes(view: JobView, count: number, waiting: readonly Pod[]): 
   return firstMissing(taken, count, spec.completions ?? 0);
 }
 
-/** Returns new Pods for the indexes whose back-off is over, and when the first of the other back-offs is over. */
+/** Returns new Pods for the indexes whose back-off is over, and when the next back-off is over. */
 function replacements(view: JobView, indexes: readonly number[], delayed: ReadonlyMap<number, Pod>): PodChanges {
   const times = indexes.map((index) => {
     const replaced = delayed.get(index);
@@ -134,7 +127,6 @@ function replacements(view: JobView, indexes: readonly number[], delayed: Readon
   };
 }
 
-/** Returns the failures of the index before the replacement: those of the replaced Pod's annotations, and the replaced Pod. */
 function failuresAfter({ spec }: JobView, replaced: Pod | undefined): NonNullable<NewPod['failures']> {
   if (replaced === undefined) return { counted: 0, ignored: 0 };
   const { counted, ignored } = indexFailures(replaced);

@@ -112,7 +112,7 @@ describe('the back-off of a Job', () => {
     const job = storedJob(indexed(2, { backoffLimitPerIndex: 5 }));
     const decision = decide(job, pods);
     expect(decision.create).toEqual([{ index: 1, failures: { counted: 1, ignored: 0 } }]);
-    // Only the replacements continue the numbers of failures, so the failed Pods remain until the replacements exist.
+    // The failure count continues only in replacements, so the failed Pods remain until the replacements exist.
     expect([names(decision.untrack), decision.checkAt]).toEqual(['', NOW + 1000]);
     const replaced = decide(job, [...pods, jobPod('third', { index: 1, failures: 1 })]);
     expect([names(replaced.untrack), replaced.status.uncountedTerminatedPods]).toEqual([
@@ -316,7 +316,7 @@ describe('the end of a Job', () => {
     expect([names(first.remove), names(first.untrack), first.status.terminating]).toEqual(['p', '', 1]);
     const second = decide(storedJob(spec, first.status), [jobPod('p', { defers: true, deleted: true })]);
     expect([names(second.untrack), trueConditions(second)]).toEqual(['', ['FailureTarget DeadlineExceeded']]);
-    // The Pod is counted as failed although its container ends with 0 on the stop signal.
+    // The Pod counts as failed although its container exits with 0 after the stop signal.
     const marked = { type: 'DeletionReason', status: 'True' as const, reason: 'DeadlineExceeded' };
     const ended = jobPod('p', { defers: true, deleted: true, phase: 'Succeeded', conditions: [marked] });
     const third = decide(storedJob(spec, second.status), [ended]);

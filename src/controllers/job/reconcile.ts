@@ -1,8 +1,8 @@
 /**
- * Decides what to do for a Job: which Pods to create, delete and count, and the status. The functions are pure.
+ * Decides which Pods of a Job to create, delete and count, and computes the status. The functions are pure.
  *
- * The status of a decision is written after its creations and deletions, and before the finalizers of `untrack` are removed. The decision
- * after that counts these Pods, and ends the Job once no Pod is active, terminating or not yet counted.
+ * The status is written after the Pods are created and deleted, and before the finalizers of `untrack` are removed. The next decision
+ * counts the Pods of `untrack`. It ends the Job if no Pod is active, terminating or uncounted.
  * Source: syncJob of pkg/controller/job/job_controller.go of v1.33 (behavior and wording).
  */
 import type { JobStatus, Pod } from '../../api/generated/types.ts';
@@ -36,19 +36,20 @@ export interface Decision {
   remove: readonly Pod[];
   /** Why the Pods are deleted. With ScaledDown, the Pods lose their finalizers first and are not counted. */
   reason: DeletionReason;
-  /** Pods that this controller has marked with a reason before a crash or a failed delete, and that it no longer deletes. */
+  /** Pods that are no longer to be deleted, but were marked with a deletion reason before a crash or a failed delete. */
   unmark: readonly Pod[];
-  /** Active Pods without the finalizer that are not deleted now: an engine ended after it had removed the finalizer for a delete. */
+  /** Active Pods that get the finalizer again: a previous engine removed it, but did not delete the Pod. */
   retrack: readonly Pod[];
-  /** The status, if all creations succeed. */
+  /** The status if all creates succeed. */
   status: JobStatus;
-  /** The Pods that lose their finalizers once the status is written. */
+  /** Pods whose finalizers are removed after the status is written. */
   untrack: readonly Pod[];
-  /** The Events about the new status. */
   events: readonly EventDraft[];
-  /** The back-off after the status is written. */
   backOff: BackOff;
-  /** When the back-off or activeDeadlineSeconds ends first, so that a decision is due; undefined if neither is awaited or the Job ends. */
+  /**
+   * When the back-off or activeDeadlineSeconds ends, whichever is first, so that the Job must be reconciled again; undefined if neither is
+   * awaited.
+   */
   checkAt: Millis | undefined;
 }
 
@@ -81,8 +82,7 @@ export function reconcile(input: JobInput): Decision {
 }
 
 /**
- * Returns the view with the time at which the Job started. A Job that is resumed starts again, so that the time in which it was suspended
- * does not count towards activeDeadlineSeconds.
+ * Sets the time at which the Job started. A resumed Job starts again, so that the suspension does not count toward activeDeadlineSeconds.
  */
 function begun(view: JobView): JobView {
   const { job, spec, status, now } = view;
@@ -111,7 +111,6 @@ function reasonOf(verdict: Verdict | undefined): DeletionReason {
 const activeAfter = (view: JobView, { create, remove }: PodChanges): number =>
   view.active.length - remove.length + create.length;
 
-/** Whether enough Pods have succeeded and no Pod is active after the changes. */
 function isComplete(view: JobView, changes: PodChanges): boolean {
   if (activeAfter(view, changes) > 0) return false;
   const { completions } = view.spec;
@@ -131,10 +130,7 @@ interface Conclusion {
   events: readonly EventDraft[];
 }
 
-/**
- * Returns the status that announces the end of the Job, or, if `isAtRest` is true because all its Pods are counted, the status that ends
- * the Job.
- */
+/** Announces the end of the Job. If `isAtRest`, all Pods are counted, and the Job also ends. */
 function ended({ job, spec, now }: JobView, status: JobStatus, verdict: Verdict, isAtRest: boolean): Conclusion {
   // A Job that ends at the moment at which it is resumed does not start again.
   const { startTime = status.startTime } = job.status ?? {};
@@ -144,10 +140,7 @@ function ended({ job, spec, now }: JobView, status: JobStatus, verdict: Verdict,
     : { status: announced, events: [] };
 }
 
-/**
- * Returns the status with the condition Suspended, and an Event if the condition changes. If `isManaged` is false, the condition is
- * unchanged.
- */
+/** Sets the condition Suspended unless `isManaged` is false, with an Event if the condition changes. */
 function suspended({ spec, now }: JobView, status: JobStatus, isManaged: boolean): Conclusion {
   const condition = spec.suspend === true ? SUSPENDED : RESUMED;
   const before = status.conditions ?? [];

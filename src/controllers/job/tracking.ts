@@ -1,8 +1,9 @@
 /**
- * Counts each Pod exactly once, although the engine can be killed between any two writes. The UID of a Pod that has ended is first written
- * to status.uncountedTerminatedPods; then the finalizer of the Pod is removed; the next write of the status removes the UID and increments
- * the counter. Therefore a Pod with a finalizer has not been counted, and a UID without such a Pod must be counted. For a success in an
- * indexed Job, the index in completedIndexes has the role of the UID. The functions are pure.
+ * Counts each Pod exactly once, although the engine can be killed between any two writes. The functions are pure.
+ *
+ * First, the UID of an ended Pod is written to status.uncountedTerminatedPods. Then the finalizer of the Pod is removed. The next write of
+ * the status removes the UID and increments the counter. Therefore a Pod with a finalizer has not been counted, and a UID without such a
+ * Pod must be counted. In an indexed Job, a success uses completedIndexes instead of the UID.
  * Source: trackJobStatusAndRemoveFinalizers of pkg/controller/job/job_controller.go of v1.33 (protocol).
  */
 
@@ -19,7 +20,7 @@ import type { JobView } from './view.ts';
 /** The maximum number of Pods whose finalizers one decision removes. Source: MaxUncountedPods of pkg/controller/job. */
 export const MAX_UNCOUNTED = 500;
 
-/** Returns the status after counting the Pods of uncountedTerminatedPods that no longer have a finalizer. */
+/** Counts the Pods of uncountedTerminatedPods that no longer have a finalizer. */
 export function countedStatus(status: JobStatus, pods: readonly Pod[]): JobStatus {
   const { succeeded = [], failed = [] } = status.uncountedTerminatedPods ?? {};
   const tracked = new Set(pods.filter(isTracked).map(uidOf));
@@ -43,13 +44,12 @@ const uncountedOf = (succeeded: string[], failed: string[]): JobStatus['uncounte
 
 export interface Tracking {
   status: JobStatus;
-  /** The Pods whose finalizers are removed once the status is written. */
   untrack: readonly Pod[];
 }
 
 /**
  * Decides which Pods are counted next. `verdict`: why the Job ends; undefined if it does not. `delayed`: failed Pods that remain until
- * their replacements exist, because the replacements continue their numbers of failures.
+ * their replacements exist.
  */
 export function track(view: JobView, verdict: Verdict | undefined, delayed: ReadonlySet<Pod>): Tracking {
   const { spec, status, job, uncounted } = view;
@@ -64,7 +64,7 @@ export function track(view: JobView, verdict: Verdict | undefined, delayed: Read
   for (const pod of [...tracked.filter(isKnown), ...tracked.filter((each) => !isKnown(each))]) {
     if (untrack.length >= MAX_UNCOUNTED) break;
     const outcome = outcomeOf(spec, pod, isFailing);
-    // The Pods that a Job deletes because it has succeeded do not count.
+    // Pods that a Job deletes because it has succeeded do not count.
     const isOwnDeletion = hasSucceeded && (pod.metadata.deletionTimestamp === undefined || isEndedByJob(pod));
     if (outcome === undefined && !isDeleted && !isOwnDeletion) continue;
     if (delayed.has(pod) && !isDeleted && verdict === undefined) continue;

@@ -12,7 +12,7 @@ import { countCommon, type Intervals, parseIntervals, total } from './intervals.
 import { outcomeOf } from './job-pods.ts';
 import type { JobView } from './view.ts';
 
-/** Returns why the Job ends although some of its Pods may be active; undefined if the Job does not end. A Job keeps its first verdict. */
+/** Returns why the Job ends; undefined if it does not. Pods may still be active. A Job keeps its first verdict. */
 export function verdictOf(view: JobView): Verdict | undefined {
   const { job, spec } = view;
   const stored = storedVerdict(job);
@@ -26,7 +26,7 @@ export function verdictOf(view: JobView): Verdict | undefined {
   return indexVerdict(view);
 }
 
-/** Returns when the Job has been active for too long; undefined if it has no deadline or is suspended. */
+/** Returns undefined if the Job has no deadline or is suspended. */
 export function deadlineOf({ spec, status }: JobView): Millis | undefined {
   const start = parseTime(status.startTime);
   if (spec.activeDeadlineSeconds === undefined || spec.suspend === true || start === undefined) return undefined;
@@ -43,8 +43,8 @@ function failJobMessage({ spec, pods }: JobView): string | undefined {
 }
 
 /**
- * Whether the containers of the Pods that have not ended were restarted at least backoffLimit times, and at least once, with restartPolicy
- * OnFailure.
+ * Whether the containers of Pods that have not ended reached the limit of restarts. Applies only to restartPolicy OnFailure. A backoffLimit
+ * of 0 permits no restart.
  */
 function isPastRestarts({ spec, pods }: JobView): boolean {
   if (spec.template?.spec?.restartPolicy !== 'OnFailure') return false;
@@ -72,7 +72,6 @@ function indexVerdict({ spec, completedIndexes, failedIndexes }: JobView): Verdi
   return rule === undefined ? undefined : success('SuccessPolicy', `Matched rules at index ${rule}`);
 }
 
-/** Returns the position of the first rule of the successPolicy that the completed indexes fulfill; undefined if they fulfill none. */
 function matchedRule({ successPolicy, completions = 0 }: JobSpec, completed: Intervals): number | undefined {
   if (completed.length === 0) return undefined;
   const position = (successPolicy?.rules ?? []).findIndex(({ succeededIndexes, succeededCount }) => {

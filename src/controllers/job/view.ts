@@ -1,6 +1,6 @@
 /**
- * Computes the state from which a reconcile of a Job decides: its active and newly ended Pods, the counts, the indexes and the back-off.
- * The functions are pure. Source: syncJob of pkg/controller/job/job_controller.go of v1.33 (behavior).
+ * Computes the state on which a decision about a Job is based: its Pods, counts, indexes and back-off. The functions are pure. Source:
+ * syncJob of pkg/controller/job/job_controller.go of v1.33 (behavior).
  */
 import type { Job, JobSpec, JobStatus, Pod } from '../../api/generated/types.ts';
 import { uidOf } from '../../machinery/meta.ts';
@@ -14,11 +14,10 @@ import { countedStatus } from './tracking.ts';
 
 export interface JobInput {
   job: Job;
-  /** The Pods that the Job controls. */
   pods: readonly Pod[];
-  /** The back-off so far; undefined if this engine has not reconciled the Job yet. */
+  /** Undefined if this engine has not reconciled the Job yet. */
   backOff: BackOff | undefined;
-  /** False once the signal `noMorePods` of startJobs() has aborted: the Job then creates no Pods, but counts those that end. */
+  /** If false, the Job creates no Pods, but counts those that end. */
   mayCreate: boolean;
   now: Millis;
 }
@@ -26,20 +25,19 @@ export interface JobInput {
 export interface JobView {
   job: Job;
   spec: JobSpec;
-  /** The status of the Job, in which the Pods that have lost their finalizers are counted. */
+  /** The status of the Job. Pods that have lost their finalizers are counted. */
   status: JobStatus;
   pods: readonly Pod[];
   active: readonly Pod[];
-  /** Pods that have ended, are not counted yet, and are not in uncountedTerminatedPods. */
+  /** Pods that have ended, but are neither counted nor in uncountedTerminatedPods. */
   newlyEnded: { succeeded: readonly Pod[]; failed: readonly Pod[] };
-  /** UIDs in uncountedTerminatedPods. */
   uncounted: ReadonlySet<string>;
-  /** The numbers of Pods that have succeeded and failed, with those that are not counted yet. */
+  /** Counts that include ended Pods that the status does not count yet. */
   succeeded: number;
   failed: number;
-  /** The indexes that have completed; undefined unless the Job is indexed. */
+  /** Undefined unless the Job is indexed. */
   completedIndexes: Intervals | undefined;
-  /** The indexes that have failed; undefined unless the Job limits the failures per index. */
+  /** Undefined unless the Job limits failures per index. */
   failedIndexes: Intervals | undefined;
   backOff: BackOff;
   mayCreate: boolean;
@@ -79,7 +77,7 @@ export function viewOf({ job, pods, backOff, mayCreate, now }: JobInput): JobVie
 
 export const indexesOf = (pods: readonly Pod[]): number[] => pods.flatMap((pod) => indexOf(pod) ?? []);
 
-/** Returns the back-off with the newly ended Pods. A new engine computes the back-off from all ended Pods that still exist. */
+/** Adds the newly ended Pods. A new engine computes the back-off from all ended Pods that still exist. */
 function nextBackOff(
   spec: JobSpec,
   pods: readonly Pod[],
@@ -91,10 +89,7 @@ function nextBackOff(
   return afterPods(NO_FAILURES, all.get('succeeded') ?? [], all.get('failed') ?? []);
 }
 
-/**
- * Returns the completed indexes, with those of newly succeeded Pods; undefined unless the Job is indexed. An index that has failed stays
- * failed, even if a second Pod of the index succeeds.
- */
+/** Returns undefined unless the Job is indexed. A failed index stays failed, even if another Pod of the index succeeds. */
 function completedIndexesOf(spec: JobSpec, status: JobStatus, succeeded: readonly Pod[]): Intervals | undefined {
   if (!isIndexed(spec)) return undefined;
   const [completed, failed] = [status.completedIndexes, status.failedIndexes].map((text) =>

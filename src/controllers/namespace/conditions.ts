@@ -6,15 +6,12 @@ import type { NamespaceCondition } from '../../api/generated/types.ts';
 import type { KubeObject, ResourceRef } from '../../machinery/meta.ts';
 import { formatTime, type Millis } from '../../machinery/time.ts';
 
-/** The result of deleting the objects in a namespace. */
 export interface Remains {
-  /** The objects that end gracefully or have finalizers, by resource. */
+  /** By resource: the objects that end gracefully or have finalizers. */
   left: readonly { ref: ResourceRef; objects: readonly KubeObject[] }[];
-  /** The messages of deletes that failed. */
   errors: readonly string[];
 }
 
-/** A condition without its time. */
 type Content = Required<Pick<NamespaceCondition, 'type' | 'status' | 'reason' | 'message'>>;
 
 const ok = (type: string, reason: string, message: string): Content => ({ type, status: 'False', reason, message });
@@ -57,8 +54,7 @@ function finalizersRemaining({ left }: Remains): Content {
 }
 
 /**
- * Returns the conditions that differ from those of the namespace. The resources of a namespace are always known, so unlike in upstream, the
- * first two conditions are never True.
+ * Returns the conditions to write. The first two are never True, because the resources of a namespace are always known, unlike in upstream.
  */
 export function changedConditions(
   old: readonly NamespaceCondition[],

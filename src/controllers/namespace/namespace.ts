@@ -1,6 +1,6 @@
 /**
- * Deletes the content of a namespace that is being deleted, then removes this controller's finalizer from the namespace. Other objects
- * are deleted only once no Pod is left, because the Pods use them until they have ended.
+ * Deletes the content of a terminating namespace, then removes this controller's finalizer from the namespace. Pods are deleted first.
+ * Other objects follow when no Pod is left, because Pods use them until they have ended.
  *
  * Reads: namespaces, and the objects in terminating namespaces. Writes: the objects in terminating namespaces (delete; the condition
  * DeletionReason of Pods with defer containers), the status of these namespaces and, last, their spec.finalizers.
@@ -18,19 +18,16 @@ import type { ControllerOptions } from '../controller.ts';
 import { hasDeferContainers, ownerDeleted } from '../ownership/owner-deleted.ts';
 import { changedConditions, type Remains } from './conditions.ts';
 
-/** This controller's entry in spec.finalizers. */
 const FINALIZER = 'kubernetes';
 
-/** The objects of one resource that are still in a terminating namespace. */
 interface Remaining {
   ref: ResourceRef;
   objects(): readonly KubeObject[];
 }
 
-/** The wait for the remaining objects of a namespace. */
 interface Wait {
   end: AbortController;
-  /** The remaining objects by resource; undefined until the objects of all resources are known. */
+  /** By resource; undefined until the objects of all resources are known. */
   remaining: readonly Remaining[] | undefined;
 }
 
@@ -42,7 +39,6 @@ export interface NamespaceControllerOptions extends ControllerOptions {
 export async function startNamespaceController(options: NamespaceControllerOptions): Promise<void> {
   const { client, informers, timers, log, signal, resources } = options;
   const queue = createWorkQueue({ name: 'namespace', process: reconcile, log, timers, signal });
-  /** The waits by the names of the terminating namespaces. */
   const waits = new Map<string, Wait>();
   const consider = (namespace: Namespace): void => {
     if (namespace.metadata.deletionTimestamp !== undefined) queue.add(namespace.metadata.name);
@@ -80,7 +76,7 @@ export async function startNamespaceController(options: NamespaceControllerOptio
     );
   }
 
-  /** Reconciles the namespace again whenever a remaining object is deleted or its finalizers change. */
+  /** Queues the namespace again whenever a remaining object is deleted or its finalizers change. */
   function startWait(namespace: string, refs: readonly ResourceRef[]): void {
     const wait: Wait = { end: new AbortController(), remaining: undefined };
     waits.set(namespace, wait);
@@ -91,8 +87,7 @@ export async function startNamespaceController(options: NamespaceControllerOptio
     const updated = ({ metadata }: KubeObject, old: KubeObject): void => {
       if (!sameNames(metadata.finalizers, old.metadata.finalizers)) again();
     };
-    // These informers are not shared: only this wait follows the objects of the namespace, which may be of a kind that nothing else
-    // follows.
+    // These informers are not shared, because they follow only one namespace, and perhaps kinds that no other component follows.
     const options = { namespace, log, timers, signal: until };
     const informers = refs.map((ref) => createInformer(client.resource(ref), options, { deleted: again, updated }));
     void Promise.all(informers.map(({ synced }) => synced)).then(() => {
@@ -114,7 +109,6 @@ const sameNames = (a: readonly string[] = [], b: readonly string[] = []): boolea
 
 const isPods = ({ group, resource }: ResourceRef): boolean => group === PODS.group && resource === PODS.resource;
 
-/** Deletes the Pods in the namespace and, if none is left, the objects of all other resources. */
 async function deleteContent(
   client: Client,
   resources: readonly ResourceRef[],
@@ -146,20 +140,16 @@ async function deleteAll(
   return { left, errors };
 }
 
-/**
- * Deletes all objects of the resource in the namespace. Resolves to the objects that remain, because they end gracefully or have
- * finalizers.
- */
+/** Resolves with the objects that remain, because they end gracefully or have finalizers. */
 async function deleteObjects(client: Client, ref: ResourceRef, namespace: string, now: Millis): Promise<KubeObject[]> {
   const { items } = await client.api.list(ref, { namespace });
   if (items.length === 0) return [];
   if (isPods(ref)) await announce(client, items, now);
-  // Do not orphan dependents: they would be deleted as well, because they are in the same namespace.
+  // Do not orphan dependents: they are in the same namespace and are deleted as well.
   await client.api.deleteCollection(ref, { namespace, propagationPolicy: 'Background' });
   return (await client.api.list(ref, { namespace })).items;
 }
 
-/** Writes into the statuses of the Pods with defer containers why they are deleted. */
 async function announce(client: Client, pods: readonly Pod[], now: Millis): Promise<void> {
   const status = { conditions: [ownerDeleted('Namespace controller: deleting because the namespace is deleted', now)] };
   for (const pod of pods) {
@@ -174,7 +164,6 @@ async function announce(client: Client, pods: readonly Pod[], now: Millis): Prom
   }
 }
 
-/** Writes the conditions of the namespace that have changed. */
 async function report(client: Client, name: string, remains: Remains, now: Millis): Promise<void> {
   const namespaces = client.resource<Namespace>(NAMESPACES);
   try {
@@ -188,7 +177,7 @@ async function report(client: Client, name: string, remains: Remains, now: Milli
   }
 }
 
-/** Removes this controller's finalizer. The API server deletes the namespace when the namespace has no finalizer any more. */
+/** The API server deletes the namespace when it has no finalizer any more. */
 async function finalize(client: Client, name: string): Promise<void> {
   try {
     const namespace = await client.resource<Namespace>(NAMESPACES).get(name);

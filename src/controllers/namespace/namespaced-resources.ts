@@ -1,8 +1,7 @@
-/** Lists the resources whose objects are deleted with their namespace. */
 import type { KindDefinition } from '../../api/kind.ts';
 import type { ResourceRef } from '../../machinery/meta.ts';
 
-/** Returns all stored namespaced resources whose objects do not outlive their namespace. */
+/** Returns the stored namespaced resources whose objects are deleted with their namespace. */
 export const namespacedResources = (kinds: readonly KindDefinition[]): ResourceRef[] =>
   kinds
     .filter((kind) => kind.namespaced && !kind.outlivesNamespace && !kind.createOnly)

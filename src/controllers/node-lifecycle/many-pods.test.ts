@@ -17,7 +17,6 @@ useRegistry();
 const NODE_COUNT = 20;
 const PODS_PER_NODE = 20;
 
-/** Counts the Pods that the controllers read from the informers' copies. */
 function counted(options: ControllerOptions): { options: ControllerOptions; examined: () => number } {
   let examined = 0;
   const count = <T extends Iterable<unknown>>(pods: T): T => {
@@ -56,7 +55,7 @@ test('the loss of one node examines only the Pods of that node', async () => {
     await settled();
   };
   const atStart = examined();
-  // The first node is silent: its Pods become not Ready and are evicted. Then the Node is removed, and its Pods are failed.
+  // The first node becomes silent: its Pods become not Ready and are evicted. After the Node is removed, its Pods fail.
   const whole = GRACE_MILLIS + CONFIRM_MILLIS + 400_000;
   for (let passed = 0; passed < whole; passed += 40_000) {
     timers.advance(40_000);
@@ -69,6 +68,6 @@ test('the loss of one node examines only the Pods of that node', async () => {
   timers.advance(40_000);
   await settled();
   expect(backend.objects(PODS)).toHaveLength((NODE_COUNT - 1) * PODS_PER_NODE);
-  // Each of the controllers reads the Pods of the node a few times, also to report them again while the node is silent.
+  // Each controller reads the Pods of the node a few times.
   expect((examined() - atStart) / PODS_PER_NODE).toBeLessThan(20);
 });

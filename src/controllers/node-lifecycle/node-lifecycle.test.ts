@@ -67,7 +67,6 @@ test('only a Pod that is Ready gets a new Ready condition', () => {
   ).toBeUndefined();
 });
 
-/** Starts the controller with a node that has reported, its Lease and a Pod. */
 async function setUp() {
   stop = new AbortController();
   const timers = createVirtualTimers(NOW);
@@ -78,7 +77,6 @@ async function setUp() {
   await backend.set(PODS, pod);
   await startNodeLifecycle(withInformers({ client, timers, log: silentLog, signal: stop.signal }));
   const readyOf = (object: Node | Pod) => object.status?.conditions?.find(({ type }) => type === 'Ready');
-  /** Resolves when the controller has done what is due. */
   const settled = async (): Promise<void> => {
     for (let i = 0; i < 50; i++) await new Promise(setImmediate);
   };
@@ -90,7 +88,7 @@ async function setUp() {
     ready,
     podReady: () => readyOf(backend.objects(PODS)[0] as Pod)?.status,
     renew: () => backend.set<Lease>(LEASES, lease(timers.now())),
-    /** Expects that the node becomes Unknown after this time, and not before. */
+    /** Expects that the node becomes Unknown exactly after this time. */
     async becomesUnknownAfter(millis: number): Promise<void> {
       timers.advance(millis - 1);
       await settled();

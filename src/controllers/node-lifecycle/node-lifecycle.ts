@@ -1,12 +1,13 @@
 /**
- * Reports in the API that the agent of a node gives no sign of life: the node's conditions become Unknown, and soon after its Pods are not
- * Ready. The controllers node-taints and taint-eviction react to the conditions.
+ * Reports nodes whose agent gives no sign of life: the node's conditions become Unknown, and soon after, its Pods become not Ready. The
+ * controllers node-taints and taint-eviction react to the conditions.
  *
  * Reads: nodes, leases, pods. Writes: nodes/status (conditions), pods/status (the condition Ready), events.
  * Invariants:
- *  1. A sign of life is a renewal of the node's Lease or a heartbeat in its status. It counts from the time at which this controller saw
- *     it, so that the clocks of node and controller may differ, and each agent has the whole grace period after a start of the engine.
- *  2. Neither a suspension of the machine nor a time in which the API rejects writes counts as silence of the agent: the grace period
+ *  1. A sign of life is a renewal of the node's Lease or a heartbeat in its status. It counts from the time at which this controller
+ *     received it. Therefore the clocks of node and controller may differ, and each agent has the whole grace period after a start of the
+ *     engine.
+ *  2. A suspension of the machine, and a time in which the API rejects writes, do not count as silence of the agent: the grace period
  *     starts again.
  * Source: "Heartbeats" in "Nodes" of the v1.33 documentation; pkg/controller/nodelifecycle of v1.33.
  */
@@ -24,8 +25,8 @@ import { notReadyCondition, unknownConditions } from './unknown-state.ts';
 /** The default of upstream's --node-monitor-grace-period. */
 export const GRACE_MILLIS = 50_000;
 /**
- * How long after the conditions of a node have become Unknown its Pods become not Ready, unless the agent renews its Lease meanwhile, as it
- * does every 10 s. The delay protects the Pods of a living agent, because the agent would not write their Ready conditions again.
+ * When the conditions of a node become Unknown, its Pods become not Ready after this delay, unless the agent renews its Lease, as it does
+ * every 10 s. An agent that still lives would not write the Ready conditions of its Pods again.
  */
 export const CONFIRM_MILLIS = 15_000;
 const LEASE_NAMESPACE = 'kube-node-lease';
@@ -70,13 +71,12 @@ export async function startNodeLifecycle(options: ControllerOptions): Promise<vo
     } catch (error) {
       if (signal.aborted) return;
       log.warn('node-lifecycle: cannot report that a node is silent', { node: name, error: String(error) });
-      // The API may not have accepted the writes of the node's agent either.
+      // The API may have rejected the writes of the node's agent as well.
       signs.seen(name);
     }
   }
 }
 
-/** Returns when the agent last wrote the status of the node; undefined if the status has no Ready condition. */
 const heartbeatOf = ({ status }: Node): string | undefined =>
   status?.conditions?.find(({ type }) => type === 'Ready')?.lastHeartbeatTime;
 
@@ -93,7 +93,6 @@ async function reportSilence(
     events.event(node, 'Normal', 'NodeNotReady', `Node ${name} status is now: NodeNotReady`);
 }
 
-/** Sets the Ready condition of each Pod that is Ready to False, and records an Event about the Pod. */
 async function markPods(pods: Iterable<Pod>, now: Millis, client: Client, events: EventRecorder): Promise<void> {
   for (const pod of [...pods]) {
     const condition = notReadyCondition(pod, now);

@@ -1,22 +1,19 @@
-/** Keeps, for each node, when its agent gave the last sign of life, and one timer for the next check of the node. */
+/** Keeps the time of the last sign of life of each node's agent, and one timer for the next check of the node. */
 import type { Millis } from '../../machinery/time.ts';
 import { onAbort } from '../../platform/on-abort.ts';
 import type { Timer, Timers } from '../../platform/platform.ts';
 import { SUSPENDED_MILLIS } from '../controller.ts';
 
 export interface SignsOfLife {
-  /** Begins to check the node; its existence counts as a sign of life. */
+  /** Starts to check the node. This counts as a sign of life. */
   add(node: string): void;
-  /** Records that the agent of the node gives a sign of life now. */
   seen(node: string): void;
-  /** Returns when the agent gave the last sign of life; undefined if the node was not added. */
   last(node: string): Millis | undefined;
-  /** Sets the time of the next check, instead of a time that was set before. */
+  /** Sets the time of the next check, and replaces an earlier time. */
   checkAt(node: string, at: Millis): void;
   remove(node: string): void;
 }
 
-/** Calls `check` at the time of each check. If a suspension of the machine delayed the check, the suspension counts as a sign of life. */
 export function createSignsOfLife(
   { timers, signal }: { timers: Timers; signal: AbortSignal },
   graceMillis: Millis,

@@ -1,5 +1,5 @@
 /**
- * Determines the conditions of a node whose agent gives no sign of life, and of its Pods. The functions are pure.
+ * Computes the conditions of a node whose agent is silent, and of its Pods. The functions are pure.
  * Source: tryUpdateNodeHealth in pkg/controller/nodelifecycle of v1.33 (conditions, reasons, messages).
  */
 import type { Node, NodeCondition, Pod, PodCondition } from '../../api/generated/types.ts';
@@ -8,7 +8,7 @@ import { formatTime, type Millis } from '../../machinery/time.ts';
 /** The conditions that only the node's agent knows. */
 const REPORTED_BY_AGENT = ['Ready', 'MemoryPressure', 'DiskPressure', 'PIDPressure'];
 
-/** Returns the conditions to write so that all conditions of the agent are Unknown; an empty list if all are Unknown already. */
+/** Returns the conditions to write; an empty list if all are Unknown already. */
 export function unknownConditions({ metadata, status }: Node, now: Millis): NodeCondition[] {
   const lastTransitionTime = formatTime(now);
   return REPORTED_BY_AGENT.flatMap((type): NodeCondition[] => {
@@ -26,7 +26,7 @@ export function unknownConditions({ metadata, status }: Node, now: Millis): Node
   });
 }
 
-/** Returns the Ready condition to write for a Pod on a node whose agent is silent; undefined if the Pod is not Ready. */
+/** Returns the Ready condition to write; undefined if the Pod is not Ready. */
 export function notReadyCondition({ status }: Pod, now: Millis): PodCondition | undefined {
   const isReady = status?.conditions?.some((each) => each.type === 'Ready' && each.status === 'True');
   return isReady ? { type: 'Ready', status: 'False', lastTransitionTime: formatTime(now) } : undefined;

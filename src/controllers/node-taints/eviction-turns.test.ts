@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { createVirtualTimers } from '../../platform/virtual-timers.ts';
 import { createEvictionTurns } from './eviction-turns.ts';
 
-/** Creates turns for nodes that ask again when their turn is due, as the controller does. Records the turns as `<second> <node>`. */
+/** Each node asks again when its turn is due, as in the controller. The turns are recorded as `SECOND NODE`. */
 function setUp(rates: Record<string, number>) {
   const timers = createVirtualTimers(0);
   const turns: string[] = [];

@@ -7,28 +7,24 @@ import type { Timers } from '../../platform/platform.ts';
 import { createWakes } from '../wakes.ts';
 
 export interface EvictionTurns {
-  /**
-   * Returns whether the node has its turn now, or has had it since the last leave(). Otherwise the node waits, and `due` is called at its
-   * turn.
-   */
+  /** Whether the node has its turn, or has had it since the last leave(). Otherwise the node waits, and `due` is called at its turn. */
   isTurn(node: string, zone: string): boolean;
-  /** Removes the node, which no longer needs a turn. */
+  /** The node no longer needs a turn. */
   leave(node: string): void;
-  /** Reads the rates of the zones with waiting nodes again, and reschedules their turns. */
+  /** Reads the rates of the zones with waiting nodes again, and reschedules the turns. */
   ratesChanged(): void;
 }
 
 interface Zone {
-  /** The names of the waiting nodes, in the order of their turns. */
+  /** Names of the waiting nodes, in the order of their turns. */
   waiting: Set<string>;
-  /** The rate that rateOf() returned last. */
   rate: number;
-  /** The earliest time of the next turn at that rate; infinite if there is none. */
+  /** The earliest time of the next turn; infinite if the rate is 0. */
   nextAt: Millis;
 }
 
 export function createEvictionTurns(options: {
-  /** Returns the number of turns per second in the zone; 0 if no node of the zone gets a turn. */
+  /** Returns the number of turns per second; 0 if the nodes of the zone get no turns. */
   rateOf: (zone: string) => number;
   due: (node: string) => void;
   timers: Timers;
@@ -36,7 +32,7 @@ export function createEvictionTurns(options: {
 }): EvictionTurns {
   const { rateOf, due, timers, signal } = options;
   const zones = new Map<string, Zone>();
-  /** By node: the zone in which the node waits, or has had its turn. */
+  /** By node: the zone in which it waits or has had its turn. */
   const zoneNames = new Map<string, string>();
   const wakes = createWakes(timers, signal, (name) => {
     const [first] = zones.get(name)?.waiting ?? [];
@@ -45,7 +41,7 @@ export function createEvictionTurns(options: {
 
   const intervalMillis = (rate: number): Millis => (rate === 0 ? Number.POSITIVE_INFINITY : 1000 / rate);
 
-  /** Returns the zone with its current rate. After a change, a zone whose turn was not due waits the whole new interval. */
+  /** When the rate changes, a turn that was not due waits for the whole new interval. */
   function current(name: string): Zone {
     const rate = rateOf(name);
     const zone = zones.get(name) ?? {

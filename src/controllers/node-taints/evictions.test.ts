@@ -1,4 +1,3 @@
-/** Tests when the nodes of a cluster get the NoExecute taint, in virtual time. */
 import { expect, test } from 'vitest';
 import type { Node } from '../../api/generated/types.ts';
 import { NODES } from '../../api/resources.ts';
@@ -8,7 +7,6 @@ import { startNodeTaints } from './node-taints.ts';
 
 useRegistry();
 
-/** Writes the Ready condition of the node, which keeps its taints. */
 async function report(name: string, ready: string, zone = 'a'): Promise<void> {
   const existing = (backend.objects(NODES) as Node[]).find(({ metadata }) => metadata.name === name);
   const status = { conditions: [{ type: 'Ready', status: ready, lastTransitionTime: formatTime(timers.now()) }] };
@@ -24,7 +22,7 @@ const start = async (): Promise<void> => {
   await startNodeTaints(controllerOptions());
   await settled();
 };
-/** Returns the nodes with a NoExecute taint, each as `<name> <key>`. */
+/** Lists the nodes with a NoExecute taint as `NAME KEY`. */
 const evicting = (): string[] =>
   (backend.objects(NODES) as Node[]).flatMap(({ metadata, spec }) =>
     (spec?.taints ?? [])

@@ -1,7 +1,4 @@
-/**
- * Decides when a node gets the NoExecute taint of its state. Remembers the times from which the 30 s count, the zones and the turns of the
- * nodes in them. The invariants are those of node-taints.ts.
- */
+/** Decides when a node gets the NoExecute taint of its state. The invariants are those of node-taints.ts. */
 import type { Node, Taint } from '../../api/generated/types.ts';
 import { type Millis, parseTime } from '../../machinery/time.ts';
 import type { Log, Timers } from '../../platform/platform.ts';
@@ -15,15 +12,14 @@ import { createZones, zoneOf } from './zones.ts';
 const EVICTS_AFTER_MILLIS = 30_000;
 
 export interface NodeEvictions {
-  /** Adds the node, or updates its state. */
   set(node: Node): void;
   remove(name: string): void;
-  /** Whether the node must have the NoExecute taint now. If the result may become true later, `due` is called then. */
+  /** Whether the node must have the NoExecute taint now. If this may become true later, `due` is called then. */
   isDue(node: Node, now: Millis): boolean;
 }
 
 export function createNodeEvictions(options: {
-  /** Called with the name of a node for which isDue() may now return another result. */
+  /** Called with the name of a node when the result of isDue() may have changed. */
   due: (name: string) => void;
   timers: Timers;
   log: Log;
@@ -31,8 +27,8 @@ export function createNodeEvictions(options: {
 }): NodeEvictions {
   const { due, timers, log, signal } = options;
   /**
-   * The start of the controller, or the end of the last suspension of the machine during which a wake was due, or of the last time in which
-   * no node was ready. The 30 s do not count from an earlier time.
+   * The earliest time from which the 30 s count: the start of the controller, the end of the last suspension of the machine, or the end of
+   * the last period in which no node was ready.
    */
   let countsFrom = timers.now();
   const names = new Set<string>();
@@ -86,10 +82,7 @@ export function createNodeEvictions(options: {
 
 export const isEvicting = ({ key, effect }: Taint): boolean => effect === 'NoExecute' && EVICTING_KEYS.includes(key);
 
-/**
- * Returns since when the node has not been ready; 0 if its Ready condition has no time; undefined if the node is ready, has no Ready
- * condition, or is shutting down.
- */
+/** Returns 0 if the Ready condition has no time; undefined if the node is ready, has no Ready condition, or is shutting down. */
 function notReadySince({ status }: Node): Millis | undefined {
   const ready = status?.conditions?.find(({ type }) => type === 'Ready');
   if (ready === undefined || ready.status === 'True' || ready.message?.includes(SHUTTING_DOWN)) return undefined;

@@ -14,7 +14,7 @@ const NOW = Date.UTC(2026, 0, 31);
 const taint = (name: string, effect = 'NoSchedule'): Taint => ({ key: `node.kubernetes.io/${name}`, effect });
 const added = (name: string, effect?: string): Taint => ({ ...taint(name, effect), timeAdded: '2026-01-31T00:00:00Z' });
 
-/** Adds another node, which is ready: without a ready node, no node gets a NoExecute taint. */
+/** Without a ready node, no node gets a NoExecute taint. */
 const addHealthy = (backend: RegistryBackend): Promise<Node> => {
   const healthy = node([]);
   return backend.set<Node>(NODES, { ...healthy, metadata: { ...healthy.metadata, name: 'z' } });
@@ -24,7 +24,7 @@ const settled = async (): Promise<void> => {
   for (let i = 0; i < 50; i++) await new Promise(setImmediate);
 };
 
-/** Cordons the node with a patch of this field only, so that a concurrent write of the controller causes no conflict. */
+/** Patches only this field, so that a concurrent write of the controller causes no conflict. */
 const cordon = (backend: RegistryBackend) =>
   clientOf(backend)
     .resource<Node>(NODES)
@@ -129,7 +129,7 @@ test.each(['node is shutting down', '[x, node is shutting down]'])(
     await startNodeTaints(withInformers({ client: clientOf(backend), timers, log: silentLog, signal: stop.signal }));
     await vi.waitFor(() => expect(taints()).toMatchObject([taint('not-ready')]));
     timers.advance(60_000);
-    // Also cordon the node: once the taint for cordoned nodes has appeared, the controller has reconciled the node after the 60 s.
+    // Also cordon the node: the taint for cordoned nodes shows that the controller has reconciled the node after the 60 s.
     await cordon(backend);
     await vi.waitFor(() => expect(taints()).toMatchObject([taint('not-ready'), taint('unschedulable')]));
     stop.abort();

@@ -54,8 +54,8 @@ export async function startNodeTaints({ client, informers, timers, log, signal }
 }
 
 /**
- * Returns all taints that the node should have, including those of other writers, or undefined if no taint must change. `evicts`: whether
- * the node must have the NoExecute taint of its state.
+ * Returns all taints that the node should have, including those of other writers; undefined if nothing must change. `evicts`: whether the
+ * node must have the NoExecute taint.
  */
 export function wantedTaints(node: Node, at: { now: Millis; evicts: boolean }): Taint[] | undefined {
   const present = node.spec?.taints ?? [];

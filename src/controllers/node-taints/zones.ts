@@ -1,6 +1,6 @@
 /**
- * Tracks the state of the zones of a cluster, and computes how many nodes of a zone get the NoExecute taint per second. If many nodes are
- * not ready, the cause is probably the network or the control plane, and their Pods continue to run. No function performs I/O.
+ * Tracks the state of the zones of a cluster, and limits how many nodes of a zone get the NoExecute taint per second. If many nodes are not
+ * ready, the cause is probably the network or the control plane, and their Pods still run. The functions perform no I/O.
  * Source: "Rate limits on eviction" in "Nodes" of the v1.33 documentation; ComputeZoneState, ReducedQPSFunc and handleDisruption of
  * pkg/controller/nodelifecycle of v1.33 (behavior); GetZoneKey of k8s.io/component-helpers/node/topology.
  */
@@ -31,32 +31,29 @@ export function zoneState({ ready, notReady }: ZoneCounts): ZoneState {
   return notReady > 2 && notReady / (notReady + ready) >= UNHEALTHY_SHARE ? 'PartialDisruption' : 'Normal';
 }
 
-/**
- * Returns how many nodes of the zone get the taint per second; 0 if none do. A zone in which no node is ready has the rate of a healthy
- * zone.
- */
+/** Returns 0 if no nodes get the taint. As in upstream, a zone in which no node is ready has the rate of a healthy zone. */
 export function evictionsPerSecond(counts: ZoneCounts): number {
   if (zoneState(counts) !== 'PartialDisruption') return EVICTIONS_PER_SECOND;
   return counts.ready + counts.notReady > LARGE_ZONE_NODES ? SECONDARY_EVICTIONS_PER_SECOND : 0;
 }
 
-/** Returns the zone of the node as `<region>/<zone>`, from its labels. Nodes without these labels share the zone `/`. */
+/** Returns `REGION/ZONE` from the labels of the node. Nodes without these labels share the zone `/`. */
 export const zoneOf = ({ metadata: { labels = {} } }: Node): string =>
   ['region', 'zone'].map((kind) => labels[`topology.kubernetes.io/${kind}`] ?? '').join('/');
 
 const isCounted = ({ metadata: { labels = {} } }: Node): boolean => !(EXCLUDED in labels);
 
 export interface Zones {
-  /** Adds the node, or updates its state. Returns whether rateOf() of a zone or areAllDown() has changed. */
+  /** Adds or updates the node. Returns whether rateOf() of a zone or areAllDown() has changed. */
   set(node: Node): boolean;
   remove(name: string): boolean;
-  /** Returns the evictions per second in the zone. */
+  /** In evictions per second. */
   rateOf(zone: string): number;
-  /** Whether there are nodes and none is ready, in any zone: then no node gets the taint, and all nodes lose it. */
+  /** Whether there are nodes, but none is ready. Then no node has the NoExecute taint. */
   areAllDown(): boolean;
 }
 
-/** Counts the nodes of each zone; a change of one node examines no other. */
+/** Counts the nodes of each zone, so that a change of one node examines no other node. */
 export function createZones(): Zones {
   const nodes = new Map<string, { zone: string; counts: keyof ZoneCounts }>();
   const zones = new Map<string, ZoneCounts>();

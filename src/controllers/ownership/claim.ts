@@ -7,18 +7,17 @@ import type { KubeObject } from '../../machinery/meta.ts';
 import { controllerOf, isControlledBy } from './owner.ts';
 
 export interface Claim<T> {
-  /** The objects that the owner controls and keeps. */
+  /** Objects that the owner controls and keeps. */
   owned: T[];
-  /** The objects without a controller that the owner must adopt. */
+  /** Objects without a controller that the owner must adopt. */
   adopt: T[];
-  /** The objects of the owner that its selector or `isMember` no longer matches. */
+  /** Objects of the owner that its selector or `isMember` no longer matches. */
   release: T[];
 }
 
 /**
- * Sorts the candidates into the lists of a Claim. An owner that is being deleted adopts and releases nothing. An object that is being
- * deleted is not adopted. Objects of other controllers and of other namespaces are ignored. A selector that is absent or empty matches
- * nothing, as in upstream's workloads. `isMember`: a further condition for the objects of the owner.
+ * An owner that is being deleted adopts and releases nothing. An object that is being deleted is not adopted. Objects of other controllers
+ * and namespaces are ignored. As in upstream, a missing or empty selector matches nothing.
  */
 export function claim<T extends KubeObject>(
   owner: KubeObject,

@@ -16,15 +16,15 @@ const MERGE = 'application/strategic-merge-patch+json';
 export interface Claimant {
   owner: KubeObject;
   kind: OwnerKind;
-  /** Reads the owner from the API, not from a copy. */
+  /** Reads the owner from the API, not from a cache. */
   fresh: () => Promise<KubeObject>;
   /** A finalizer that adopted objects get. */
   finalizer?: string;
 }
 
 /**
- * Adopts and releases objects that the copy contains, as claim() decides. Resolves to the objects that the owner controls afterwards, once
- * the copy contains the changes. Rejects like executeClaim().
+ * Adopts and releases objects of the cache as claim() decides. Resolves with the objects that the owner then controls, once the cache
+ * contains the writes. Rejects like executeClaim().
  */
 export async function claimDependents<T extends KubeObject>(
   client: ResourceClient<T>,
@@ -42,8 +42,8 @@ export async function claimDependents<T extends KubeObject>(
 }
 
 /**
- * Adopts and releases the objects of the claim. Resolves to the objects that the owner controls afterwards, in their new state. If objects
- * must be adopted, first reads the owner from the API: rejects, and adopts nothing, if the owner has been replaced or is being deleted.
+ * Resolves with the objects that the owner then controls. Before an adoption, reads the owner from the API, and rejects if the owner has
+ * been replaced or is being deleted.
  */
 export async function executeClaim<T extends KubeObject>(
   client: ResourceClient<T>,
@@ -86,7 +86,6 @@ function releaseObject<T extends KubeObject>(client: ResourceClient<T>, object: 
   return client.patch(object.metadata.name, object.metadata.namespace, MERGE, { metadata });
 }
 
-/** Resolves with the result of the write; undefined if the object no longer exists, has been replaced, or has another controller now. */
 async function unlessGone<T>(write: Promise<T>): Promise<T | undefined> {
   try {
     return await write;

@@ -1,6 +1,6 @@
 /**
- * Checks and removes the condition DeletionReason, with which a workload controller marks a Pod before it deletes the Pod. Source: the
- * specification of defer containers.
+ * Handles the condition DeletionReason, with which a workload controller marks a Pod before it deletes the Pod. Source: the specification
+ * of defer containers.
  */
 import type { Pod } from '../../api/generated/types.ts';
 import { PODS } from '../../api/resources.ts';
@@ -16,13 +16,13 @@ const OWN_REASONS: readonly (string | undefined)[] = [
   'DeadlineExceeded',
 ] satisfies DeletionReason[];
 
-/** Whether a workload controller has marked the Pod for a deletion. The mark remains after a crash or a failed delete. */
+/** Whether a workload controller has marked the Pod for deletion. The mark remains after a crash or a failed delete. */
 export const isMarked = ({ status }: Pod): boolean =>
   (status?.conditions ?? []).some(
     (each) => each.type === 'DeletionReason' && each.status === 'True' && OWN_REASONS.includes(each.reason),
   );
 
-/** Sets the condition DeletionReason to False. Also succeeds if the Pod has been deleted or replaced. */
+/** Sets the condition DeletionReason to False. Succeeds if the Pod has been deleted or replaced. */
 export async function unmarkPod({ client, now }: PodWriter, pod: Pod): Promise<void> {
   const { name, namespace } = pod.metadata;
   const condition = { type: 'DeletionReason', status: 'False', lastTransitionTime: formatTime(now()) };

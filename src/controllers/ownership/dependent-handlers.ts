@@ -1,5 +1,5 @@
 /**
- * Creates handlers for informers of objects that an owner controls, such as Pods, or may adopt.
+ * Handlers for informers of objects, such as Pods, that an owner controls or may adopt.
  * Source: the event handlers of pkg/controller/daemon and pkg/controller/statefulset of v1.33 (behavior).
  */
 import type { Informer } from '../../client/informer.ts';
@@ -8,13 +8,12 @@ import { type LabelSelectorObject, labelSelectorMatcher } from '../../machinery/
 import type { KubeObject } from '../../machinery/meta.ts';
 import { controllerOf } from './owner.ts';
 
-/** Returns the key of an object in a work queue: its namespace, `/` and its name. */
+/** The key of an object in a work queue: its namespace, `/` and its name. */
 export const keyOf = ({ metadata }: KubeObject): string => `${metadata.namespace}/${metadata.name}`;
 
 const namespaceOf = ({ metadata }: KubeObject): readonly string[] => [metadata.namespace ?? ''];
 
 export interface PossibleOwners<Owner extends KubeObject> {
-  /** The kind of the owners, such as `DaemonSet`. */
   kind: string;
   owners: Pick<Informer<Owner>, 'by'>;
   selectorOf(owner: Owner): LabelSelectorObject | undefined;
@@ -23,8 +22,8 @@ export interface PossibleOwners<Owner extends KubeObject> {
 }
 
 /**
- * Returns handlers that report the owner that controls a changed object, and the owner that controlled the object before. For an object
- * without a controller, they report all owners of its namespace whose selectors match its labels.
+ * The handlers report the owner that controls a changed object, and the owner that controlled it before. For an object without a
+ * controller, they report the owners whose selectors match.
  */
 export function dependentHandlers<Owner extends KubeObject>({
   kind,

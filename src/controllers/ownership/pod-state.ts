@@ -6,7 +6,6 @@ import { hasEnded } from '../../api/core/v1/pod/status/final-phase.ts';
 import type { Pod, PodCondition } from '../../api/generated/types.ts';
 import { type Millis, parseTime } from '../../machinery/time.ts';
 
-/** Whether the Pod has not ended and is not being deleted. */
 export const isPodActive = (pod: Pod): boolean => !hasEnded(pod) && pod.metadata.deletionTimestamp === undefined;
 
 export const readyCondition = ({ status }: Pod): PodCondition | undefined =>
@@ -14,12 +13,11 @@ export const readyCondition = ({ status }: Pod): PodCondition | undefined =>
 
 export const isPodReady = (pod: Pod): boolean => readyCondition(pod)?.status === 'True';
 
-/** Returns when a ready Pod has been ready for `minReadySeconds`, or 0 if `minReadySeconds` is 0; undefined if the Pod is not ready. */
+/** Returns when a ready Pod has been ready for `minReadySeconds`; 0 if `minReadySeconds` is 0; undefined if the Pod is not ready. */
 export function availableAt(pod: Pod, minReadySeconds: number): Millis | undefined {
   if (!isPodReady(pod)) return undefined;
   return minReadySeconds === 0 ? 0 : (parseTime(readyCondition(pod)?.lastTransitionTime) ?? 0) + minReadySeconds * 1000;
 }
 
-/** Whether the Pod has been ready for at least `minReadySeconds`. */
 export const isPodAvailable = (pod: Pod, minReadySeconds: number, now: Millis): boolean =>
   (availableAt(pod, minReadySeconds) ?? Number.POSITIVE_INFINITY) <= now;

@@ -25,7 +25,7 @@ export interface PodWriter {
   now: () => Millis;
 }
 
-/** Returns a Pod that the owner controls, with a generated name. */
+/** The Pod is controlled by the owner and gets a generated name. */
 export function podFromTemplate(template: PodTemplateSpec | undefined, owner: KubeObject, kind: OwnerKind): Pod {
   const { labels, annotations, finalizers } = template?.metadata ?? {};
   const prefix = `${owner.metadata.name}-`;
@@ -47,10 +47,7 @@ export function podFromTemplate(template: PodTemplateSpec | undefined, owner: Ku
   };
 }
 
-/**
- * Creates the Pod and reports the result, except a failure because the namespace is being deleted. Rejects with the error of a failed
- * create.
- */
+/** Reports the result as an Event, and rejects with the error of a failed create. */
 export async function createPod({ client, events }: PodWriter, owner: KubeObject, pod: Pod): Promise<Pod> {
   try {
     const created = await client.resource<Pod>(PODS).create(pod);
@@ -64,7 +61,10 @@ export async function createPod({ client, events }: PodWriter, owner: KubeObject
   }
 }
 
-/** Deletes the Pod, unless it has been replaced, and reports the result. NotFound is success. Rejects with the error of a failed delete. */
+/**
+ * Deletes the Pod unless it has been replaced, and reports the result as an Event. NotFound is success. Rejects with the error of a failed
+ * delete.
+ */
 export async function deletePod(writer: PodWriter, owner: KubeObject, pod: Pod, reason: DeletionReason): Promise<void> {
   try {
     if (await deleteWithReason(writer, pod, reason))
@@ -76,8 +76,8 @@ export async function deletePod(writer: PodWriter, owner: KubeObject, pod: Pod, 
 }
 
 /**
- * Deletes the Pod. A Pod with defer containers first gets the condition that contains the reason. Resolves to false if the Pod has been
- * deleted or replaced. Rejects with the error of a failed delete.
+ * A Pod with defer containers first gets the condition DeletionReason. Resolves with false if the Pod has already been deleted or replaced.
+ * Rejects with the error of a failed delete.
  */
 export async function deleteWithReason(
   { client, now }: Pick<PodWriter, 'client' | 'now'>,
@@ -98,8 +98,8 @@ const deletionReason = (reason: DeletionReason, now: Millis): PodCondition => ({
 });
 
 /**
- * Calls `act` for 0 to `count - 1` in batches of 1, 2, 4 and so on, with all calls of a batch at once. Ends after the first batch with a
- * failure, so that an API that rejects the Pods gets few requests. Resolves to the number of calls that succeeded, and the first error.
+ * Calls `act` with 0 to `count - 1`, concurrently in batches of 1, 2, 4 and so on. Stops after a batch with a failure, so that an API that
+ * rejects the Pods gets few requests. Resolves with the number of successful calls and the first error.
  */
 export async function slowStart(
   count: number,

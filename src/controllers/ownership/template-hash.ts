@@ -5,11 +5,11 @@
 import { createHash } from 'node:crypto';
 import type { PodTemplateSpec } from '../../api/generated/types.ts';
 
-/** The characters of a hash: no vowels, so that no words appear, and no digits that look like letters. */
+/** Without vowels, so that no words appear, and without digits that look like letters. */
 const ALPHABET = 'bcdfghjklmnpqrstvwxz2456789';
 const LENGTH = 10;
 
-/** Returns a hash of the template. `collisions`: how many names with hashes of the template were in use by objects with other templates. */
+/** `collisions`: how many names with hashes of this template other objects already had. */
 export function templateHash(template: PodTemplateSpec | undefined, collisions: number): string {
   const digest = createHash('sha256')
     .update(JSON.stringify([sorted(template), collisions]))
@@ -17,7 +17,6 @@ export function templateHash(template: PodTemplateSpec | undefined, collisions: 
   return [...digest.subarray(0, LENGTH)].map((byte) => ALPHABET[byte % ALPHABET.length]).join('');
 }
 
-/** Returns the value with the fields of all objects in alphabetical order. */
 function sorted(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(sorted);
   if (typeof value !== 'object' || value === null) return value;

@@ -6,7 +6,6 @@ import type { ObjectMeta } from '../../machinery/meta.ts';
 import { claimHandlers, podHandlers, storageIndexes, unboundClaimsRetry, volumeHandlers } from './changes.ts';
 import type { ClaimProtection } from './protection.ts';
 
-/** Creates the handlers with new indexes, and a function that returns the keys that the handlers have queued. */
 function start() {
   const keys: string[] = [];
   const queue = (name: string) => ({ add: (key: string) => keys.push(`${name} ${key}`) }) as unknown as WorkQueue;
@@ -18,7 +17,7 @@ function start() {
   };
   const indexes = storageIndexes();
   const retry = unboundClaimsRetry(indexes, queues);
-  /** The calls of the methods of ClaimProtection, each as `put <name of the node>` or `remove <name of the node>`. */
+  /** The calls of ClaimProtection, as `put NODE` or `remove NODE`. */
   const registered: string[] = [];
   const register = (verb: string) => (each: Pod) => void registered.push(`${verb} ${each.spec?.nodeName ?? ''}`);
   const protection = { put: register('put'), remove: register('remove') } as unknown as ClaimProtection;
@@ -27,7 +26,7 @@ function start() {
     volumes: volumeHandlers(indexes, queues, retry) as Required<InformerHandlers<PersistentVolume>>,
     pods: podHandlers(protection, queues) as Required<InformerHandlers<Pod>>,
     registered,
-    /** Returns the keys queued since the last call, including those that unboundClaimsRetry() queues in a later turn, sorted. */
+    /** Returns the sorted keys that were queued since the last call, including those that unboundClaimsRetry() queues in a later turn. */
     async queued(): Promise<string[]> {
       await new Promise(setImmediate);
       return keys.splice(0).sort();

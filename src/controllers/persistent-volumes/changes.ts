@@ -1,4 +1,4 @@
-/** Determines which keys are queued when a claim, a volume, a class or a Pod changes, and keeps the indexes for this purpose. */
+/** Determines which keys to queue when a claim, a volume, a class or a Pod changes, and keeps the indexes for this purpose. */
 import type { PersistentVolume, PersistentVolumeClaim, Pod } from '../../api/generated/types.ts';
 import type { InformerHandlers } from '../../client/local-copy.ts';
 import type { WorkQueue } from '../../client/work-queue.ts';
@@ -11,23 +11,23 @@ import type { ClaimProtection } from './protection.ts';
 import { claimKey, controllersOf } from './storage.ts';
 
 export interface Queues {
-  /** `<namespace>/<name>` of claims. */
+  /** NAMESPACE/NAME of claims. */
   claims: WorkQueue;
   /** Names of volumes. */
   volumes: WorkQueue;
-  /** `<namespace>/<name>/<uid>` of Pods whose ephemeral volumes need claims, or that were deleted but may still have claims. */
+  /** NAMESPACE/NAME/UID of Pods that need claims for ephemeral volumes, or that were deleted but may still have claims. */
   ephemeralClaims: WorkQueue;
-  /** Names that the volumes of deleted claims would have. Folders with these names may exist although the volumes do not. */
+  /** Names of the volumes of deleted claims. A folder with such a name may exist although the volume does not. */
   unusedFolders: WorkQueue;
 }
 
 export interface StorageIndexes {
   search: ReturnType<typeof volumeIndex>;
-  /** Keys of claims, by the name of their volume. The name is '' for claims that name no volume. */
+  /** Keys of claims, by the name of their volume, or '' if they name none. */
   claimsByVolume: GroupedKeys<PersistentVolumeClaim>;
-  /** Keys of claims, by the UID of the owner that is their controller. */
+  /** Keys of claims, by the UID of their controller. */
   claimsByOwner: GroupedKeys<PersistentVolumeClaim>;
-  /** Names of volumes, by the UID of the claim for which they are reserved. The UID is '' if no claim or no UID is named. */
+  /** Names of volumes, by the UID of the claim for which they are reserved, or '' if there is none. */
   volumesByClaim: GroupedKeys<PersistentVolume>;
 }
 
@@ -90,7 +90,7 @@ export function claimHandlers(
   };
 }
 
-/** Returns a function that queues all claims without a volume. Several calls in one turn of the event loop queue them once. */
+/** Queues all claims without a volume. Several calls in one turn of the event loop queue them once. */
 export function unboundClaimsRetry({ claimsByVolume }: StorageIndexes, { claims }: Queues): () => void {
   let isScheduled = false;
   return () => {
@@ -153,7 +153,7 @@ export function podHandlers(protection: ClaimProtection, queues: Queues): Inform
       queueEphemeral(pod);
     },
     updated(pod, old) {
-      // The volumes of a Pod are immutable; only its binding to a node matters here.
+      // The volumes of a Pod are immutable. Only its binding to a node matters here.
       if (pod.spec?.nodeName === old.spec?.nodeName) return;
       protection.remove(old);
       protection.put(pod);

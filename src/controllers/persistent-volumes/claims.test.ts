@@ -15,7 +15,6 @@ beforeEach(async () => {
 const BOUND = { phase: 'Bound', accessModes: ['ReadWriteOnce'], capacity: { storage: '1Gi' } };
 const COMPLETED = { [BIND_COMPLETED]: 'yes' };
 const annotated = (annotations: Record<string, string>) => ({ metadata: { name: '', annotations } });
-/** Creates or replaces the claim `data`, reconciles it, and resolves to the writes of the controller. */
 async function reconcile(change: Partial<PersistentVolumeClaim> = {}): Promise<string[]> {
   const claim = await fixture.putClaim('data', change);
   fixture.writes();
@@ -136,7 +135,6 @@ describe('a bound claim', () => {
     spec: { volumeName: 'disk' },
     status: phase === undefined ? undefined : { phase },
   });
-  /** Creates the bound claim, and its volume with the change. */
   async function withVolume(phase: string, change: (uid: string) => Partial<PersistentVolume>): Promise<void> {
     const { metadata } = await fixture.putClaim('data', bound(phase));
     await fixture.putVolume('disk', change(metadata.uid ?? ''));

@@ -18,10 +18,7 @@ import {
 } from './local-path.ts';
 import { readNow, type Storage } from './storage.ts';
 
-/**
- * Reconciles a claim that is not being deleted. Rejects with Conflict after a concurrent change, because each update contains the
- * resourceVersion on which it is based.
- */
+/** Ignores a claim that is being deleted. Rejects with Conflict after a concurrent change. */
 export async function reconcileClaim(storage: Storage, claim: PersistentVolumeClaim): Promise<void> {
   if (claim.metadata.deletionTimestamp !== undefined) return;
   if (isBound(claim)) return keepBound(storage, claim);
@@ -52,7 +49,7 @@ const isFree = ({ spec }: PersistentVolume, { metadata }: PersistentVolumeClaim)
     spec.claimRef.name === metadata.name &&
     (!spec.claimRef.uid || spec.claimRef.uid === metadata.uid));
 
-/** Returns whether the volume fits the claim. A volume that is reserved for the claim always fits. Reports a mismatch as an Event. */
+/** Whether the volume fits the claim. A volume that is reserved for the claim always fits. Reports a mismatch as an Event. */
 function suits({ events }: Storage, volume: PersistentVolume, claim: PersistentVolumeClaim): boolean {
   const mismatch = volume.spec?.claimRef === undefined ? volumeMismatch(volume, claim) : undefined;
   if (mismatch === undefined) return true;
@@ -109,7 +106,7 @@ async function provision(
   events.event(claim, 'Normal', 'ProvisioningSucceeded', `Successfully provisioned volume ${volumeName}`);
 }
 
-/** Binds the volume to the claim. The volume is written first, so that a bound claim always has a volume reserved for it. */
+/** The volume is written first, so that a bound claim always has a reserved volume. */
 async function bind(storage: Storage, found: PersistentVolume, claim: PersistentVolumeClaim): Promise<void> {
   const { volumeClient, claimClient } = storage;
   let volume = found;
@@ -157,16 +154,15 @@ async function showBound(
 }
 
 /**
- * Repairs the status of a bound claim and the reservation of its volume. Marks the claim as Lost if the volume is missing or
- * reserved for another claim.
+ * Repairs the status of a bound claim and the reservation of its volume. The claim becomes Lost if the volume is missing or reserved for
+ * another claim.
  */
 async function keepBound(storage: Storage, claim: PersistentVolumeClaim): Promise<void> {
   const name = claim.spec?.volumeName ?? '';
   const volume = storage.volumes.get(undefined, name) ?? (await readNow(storage.volumeClient, name));
   if (volume !== undefined && isFree(volume, claim)) {
     if (volume.spec?.claimRef?.uid !== claim.metadata.uid) {
-      // The volume is not reserved for the claim's UID yet: the creator of the claim may have written the annotation that marks
-      // the claim as bound.
+      // The volume is not reserved for the claim's UID: a client may have created the claim with the annotation of a bound claim.
       if (suits(storage, volume, claim)) await bind(storage, volume, claim);
       return;
     }

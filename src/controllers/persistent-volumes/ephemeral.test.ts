@@ -97,7 +97,6 @@ describe('the claims of a Pod with ephemeral volumes', () => {
 });
 
 describe('the claims of a deleted Pod', () => {
-  /** Creates a claim, and adds it to the index of owners. */
   const put = async (name: string, change: Partial<PersistentVolumeClaim>): Promise<void> => {
     fixture.storage.claimsByOwner.put(await fixture.putClaim(name, change));
   };

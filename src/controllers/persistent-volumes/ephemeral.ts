@@ -1,6 +1,6 @@
 /**
- * Creates and deletes the claims of a Pod's ephemeral volumes. Source: ephemeral controller of v1.33 (behavior), except that
- * upstream's garbage collector deletes the claims.
+ * Creates and deletes the claims of a Pod's ephemeral volumes. Source: ephemeral controller of v1.33 (behavior), except that upstream's
+ * garbage collector deletes the claims.
  */
 import type { PersistentVolumeClaim, Pod } from '../../api/generated/types.ts';
 import { defined } from '../../machinery/drop-undefined.ts';
@@ -43,7 +43,7 @@ export async function ensureEphemeralClaims(pod: Pod, { claimClient, claims, eve
   }
 }
 
-/** Deletes the claims of a deleted Pod. `uid` is the UID of the Pod; the owner references of its claims contain this UID. */
+/** `uid`: the UID of the deleted Pod. */
 export async function deleteOwnClaims(
   namespace: string,
   uid: string,

@@ -1,7 +1,7 @@
-/** An index of the keys of objects by group, for example by the UID of the owner. With it, a lookup does not scan all objects. */
+/** Indexes the keys of objects by group, for example by the UID of the owner, so that a lookup does not scan all objects. */
 export interface GroupedKeys<T> {
   put(object: T): void;
-  /** Removes an object. `object` must be the version that was passed to put(), because another version may have other groups. */
+  /** `object` must be the version that was passed to put(), because another version may have other groups. */
   remove(object: T): void;
   has(group: string): boolean;
   keysOf(group: string): readonly string[];

@@ -1,13 +1,12 @@
 /**
- * Builds the volumes of the class `local-path`: the volume of a claim is a folder on the machine, created once a node is selected for the
- * first Pod of the claim. The functions are pure. Source: the local-path provisioner's StorageClass and its volumes of type local
- * (behavior).
+ * Builds the volumes of the class `local-path`: each is a folder on the machine. The functions are pure. Source: the local-path
+ * provisioner's StorageClass and its volumes of type local (behavior).
  */
 import type { PersistentVolume, PersistentVolumeClaim, StorageClass } from '../../api/generated/types.ts';
 import { defined } from '../../machinery/drop-undefined.ts';
 
 export const LOCAL_PATH_PROVISIONER = 'lifepod.io/local-path';
-/** The annotation of a volume that names its provisioner, which created the volume and may therefore delete the content. */
+/** An annotation with the provisioner of the volume. Only the provisioner may delete the content. */
 export const PROVISIONED_BY = 'pv.kubernetes.io/provisioned-by';
 export const BOUND_BY_CONTROLLER = 'pv.kubernetes.io/bound-by-controller';
 
@@ -18,11 +17,10 @@ export interface VolumeFolders {
   /** Creates an empty folder that every user can write to. Leaves an existing folder unchanged. */
   create(name: string): Promise<void>;
   /**
-   * Removes the folder with its content. Succeeds if the folder does not exist. Rejects if something is mounted in the
-   * folder, or if the folder or something in it is mounted elsewhere.
+   * Removes the folder with its content. A missing folder is success. Rejects if something is mounted in the folder, or if the folder or
+   * something in it is mounted elsewhere.
    */
   remove(name: string): Promise<void>;
-  /** Removes the folder if it exists and is empty. Otherwise does nothing. */
   removeUnused(name: string): Promise<void>;
 }
 

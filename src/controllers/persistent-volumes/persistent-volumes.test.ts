@@ -15,7 +15,6 @@ let backend: RegistryBackend;
 let timers: VirtualTimers;
 let stop: AbortController;
 let folderCalls: string[];
-/** The texts of the errors that were logged. */
 let errors: string[];
 beforeEach(async () => {
   timers = createVirtualTimers();

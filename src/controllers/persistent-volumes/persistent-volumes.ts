@@ -35,7 +35,6 @@ import { type ClaimProtection, createClaimProtection } from './protection.ts';
 import { readNow, type Storage } from './storage.ts';
 import { reconcileVolume } from './volumes.ts';
 
-/** The informers, clients and indexes that the processing of a key uses. */
 interface Controller extends Storage {
   pods: Informer<Pod>;
   podClient: ResourceClient<Pod>;
@@ -49,14 +48,14 @@ export async function startPersistentVolumes(options: ControllerOptions & { fold
   const volumeClient = client.resource<PersistentVolume>(PERSISTENT_VOLUMES);
   const classClient = client.resource<StorageClass>(STORAGE_CLASSES);
   const working = { log, timers, signal };
-  /** Resolves once all informers have synced and the class local-path exists. No key is processed before then. */
+  /** Resolves once all informers have synced and the class local-path exists. No key is processed before. */
   const synced = Promise.withResolvers<void>();
   const queueOf = (name: string, process: (controller: Controller, key: string) => Promise<void>): WorkQueue =>
     createWorkQueue({
       name,
       process: async (key) => {
         await synced.promise;
-        // NotFound is success: the object was deleted while its key was processed, and the informer reports the deletion.
+        // The object was deleted while its key was processed. The informer reports the deletion.
         await process(controller, key).catch((error: unknown) => {
           if (!isApiError(error, 'NotFound')) throw error;
         });
@@ -105,7 +104,6 @@ export async function startPersistentVolumes(options: ControllerOptions & { fold
   synced.resolve();
 }
 
-/** Reconciles a claim, or releases the claim if it is being deleted. `key` is `<namespace>/<name>` of the claim. */
 async function syncClaim(controller: Controller, key: string): Promise<void> {
   const [namespace, name] = key.split('/') as [string, string];
   const claim = controller.claims.get(namespace, name);
@@ -120,15 +118,15 @@ async function syncVolume(controller: Controller, name: string): Promise<void> {
 }
 
 /**
- * Removes the folder of a deleted claim if the folder is empty and the volume does not exist: the engine may have died after it
- * created the folder and before it created the volume.
+ * Removes the empty folder of a deleted claim without a volume: the engine may have died after it created the folder and before it created
+ * the volume.
  */
 async function syncFolder({ volumes, volumeClient, folders }: Controller, name: string): Promise<void> {
   const volume = volumes.get(undefined, name) ?? (await readNow(volumeClient, name));
   if (volume === undefined) await folders.removeUnused(name);
 }
 
-/** Creates or deletes the claims of a Pod's ephemeral volumes. `key` is `<namespace>/<name>/<uid>` of the Pod. */
+/** `key`: NAMESPACE/NAME/UID of the Pod. */
 async function syncPod(controller: Controller, key: string): Promise<void> {
   const [namespace, name, uid] = key.split('/') as [string, string, string];
   const pod = controller.pods.get(namespace, name) ?? (await readNow(controller.podClient, name, namespace));

@@ -24,7 +24,7 @@ const claim = (index: number): PersistentVolumeClaim => ({
   metadata: { name: `c${index}`, namespace: 'a' },
   spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } } },
 });
-/** Creates a claim and deletes it. The finalizer keeps the object of the claim. */
+/** The finalizer keeps the deleted claim in the API. */
 const createTerminating = async (index: number): Promise<void> => {
   await backend.set(PERSISTENT_VOLUME_CLAIMS, claim(index));
   await backend.remove(PERSISTENT_VOLUME_CLAIMS, 'a', `c${index}`);

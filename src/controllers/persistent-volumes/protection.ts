@@ -1,7 +1,4 @@
-/**
- * Removes the finalizer of a terminating claim once no Pod with a node uses the claim. Source: pvc-protection controller of v1.33
- * (behavior).
- */
+/** Removes the finalizer of a terminating claim when no bound Pod uses the claim. Source: pvc-protection controller of v1.33 (behavior). */
 
 import { CLAIM_PROTECTION } from '../../api/core/v1/persistent-volume-claim/index.ts';
 import type { PersistentVolumeClaim, Pod } from '../../api/generated/types.ts';
@@ -14,17 +11,17 @@ import { groupedKeys } from './grouped-keys.ts';
 import { claimKey } from './storage.ts';
 
 export interface ClaimProtection {
-  /** Registers a Pod that the informer reports. Called again once the Pod is bound to a node. */
+  /** Must be called again when the Pod is bound. */
   put(pod: Pod): void;
-  /** Removes a Pod. `pod` must be the version that was passed to put(). */
+  /** `pod` must be the version that was passed to put(). */
   remove(pod: Pod): void;
-  /** Removes the finalizer of a terminating claim, unless a Pod with a node uses the claim. */
+  /** Removes the finalizer of a terminating claim, unless a bound Pod uses the claim. */
   release(claim: PersistentVolumeClaim): Promise<void>;
 }
 
 /**
- * Returns the keys of the claims that the Pod uses; none if the Pod has no node: the scheduler does not bind a Pod whose claim is
- * terminating.
+ * Returns the keys of the claims that the Pod uses; none for a Pod that is not bound, because the scheduler does not bind a Pod whose claim
+ * is terminating.
  */
 const usedBy = (pod: Pod): string[] => {
   const { namespace } = pod.metadata;
@@ -32,7 +29,6 @@ const usedBy = (pod: Pod): string[] => {
   return claimNamesOf(pod).map((name) => claimKey({ namespace, name }));
 };
 
-/** Creates the protection. `known` returns a Pod from the informer's cache, by namespace and name. */
 export function createClaimProtection(
   claims: ResourceClient<PersistentVolumeClaim>,
   pods: ResourceClient<Pod>,
@@ -40,14 +36,14 @@ export function createClaimProtection(
 ): ClaimProtection {
   const users = groupedKeys<Pod>(uidOf, usedBy);
   /**
-   * By namespace: the pending result of usedByUnseenPods(). The entry is removed just before the Pods are listed, so that later
-   * calls list them again.
+   * By namespace: the pending result of usedByUnseenPods(). The entry is removed just before the Pods are listed, so that later calls list
+   * them again.
    */
   const readings = new Map<string, Promise<ReadonlySet<string>>>();
 
   /**
-   * Resolves to the keys of the claims used by Pods that the informer has not seen in their current version. The Pods are listed in a later
-   * turn of the event loop, once for all calls for the namespace before that turn.
+   * Resolves with the keys of the claims of Pods whose current version the informer has not received. The Pods are listed in a later turn
+   * of the event loop, once for all calls for the namespace before that turn.
    */
   function usedByUnseenPods(namespace: string): Promise<ReadonlySet<string>> {
     const reading =

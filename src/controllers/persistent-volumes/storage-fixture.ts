@@ -1,4 +1,4 @@
-/** Provides, for tests of this controller, a Storage over the real registry, whose informers show the registry's current objects. */
+/** A Storage over a real registry. Its informers show the registry's current objects. */
 import type { PersistentVolume, PersistentVolumeClaim, StorageClass } from '../../api/generated/types.ts';
 import { NODES, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, STORAGE_CLASSES } from '../../api/resources.ts';
 import type { Informer } from '../../client/informer.ts';
@@ -14,19 +14,17 @@ export interface StorageFixture {
   backend: RegistryBackend;
   /** Names of objects that the informers do not show, as if their caches were stale. */
   unseen: Set<string>;
-  /** The reported Events, each as `<type> <reason> <name>: <message>`. */
+  /** Events as `TYPE REASON NAME: MESSAGE`. */
   reported: string[];
-  /** The calls that change folders, each as `<verb> <name>`. */
+  /** Calls that change folders, as `VERB NAME`. */
   folderCalls: string[];
-  /** Makes all later changes of folders fail. */
   failFolders(error: Error): void;
   putVolume(name: string, change?: Partial<PersistentVolume>): Promise<PersistentVolume>;
   putClaim(name: string, change?: Partial<PersistentVolumeClaim>): Promise<PersistentVolumeClaim>;
   putClass(name: string, change?: Partial<StorageClass>): Promise<StorageClass>;
   volume(name: string): PersistentVolume | undefined;
-  /** Returns the claim in the namespace `a`; undefined if it does not exist. */
+  /** Reads from the namespace `a`. */
   claim(name: string): PersistentVolumeClaim | undefined;
-  /** Returns the calls since the last call of this function, except reads. */
   writes(): string[];
 }
 

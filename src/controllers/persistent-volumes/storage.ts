@@ -1,4 +1,3 @@
-/** The informers, clients and helpers that the parts of this controller share. */
 import type { Node, PersistentVolume, PersistentVolumeClaim, StorageClass } from '../../api/generated/types.ts';
 import type { ResourceClient } from '../../client/client.ts';
 import type { EventRecorder } from '../../client/events.ts';
@@ -27,7 +26,7 @@ export const claimKey = (of: { namespace?: string; name?: string }): string => `
 export const controllersOf = ({ ownerReferences = [] }: ObjectMeta): OwnerReference[] =>
   ownerReferences.filter(({ controller }) => controller === true);
 
-/** Reads the object from the API, bypassing the informer's cache. Resolves with undefined if the object does not exist. */
+/** Reads the object from the API instead of the informer's cache. Resolves with undefined if the object does not exist. */
 export async function readNow<T extends KubeObject>(
   client: ResourceClient<T>,
   name: string,

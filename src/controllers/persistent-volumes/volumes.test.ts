@@ -13,7 +13,7 @@ beforeEach(async () => {
 
 const PROTECTION = 'kubernetes.io/pv-protection';
 const reserved = (uid?: string, name = 'data') => ({ spec: { claimRef: { namespace: 'a', name, uid } } });
-/** Returns changes for a volume that this controller provisioned for a claim that was deleted. */
+/** Changes for a volume that this controller provisioned for a claim that has been deleted. */
 const own = (spec: PersistentVolume['spec'] = {}, annotation = LOCAL_PATH_PROVISIONER): Partial<PersistentVolume> => ({
   metadata: { name: '', annotations: { [PROVISIONED_BY]: annotation } },
   spec: {
@@ -26,14 +26,13 @@ const own = (spec: PersistentVolume['spec'] = {}, annotation = LOCAL_PATH_PROVIS
   },
   status: { phase: 'Released' },
 });
-/** Creates the volume `disk`, reconciles it, and resolves to the writes of the controller. */
 async function reconcile(change: Partial<PersistentVolume> = {}): Promise<string[]> {
   const volume = await fixture.putVolume('disk', change);
   fixture.writes();
   await reconcileVolume(fixture.storage, volume);
   return fixture.writes();
 }
-/** Like reconcile(), but deletes the volume first. The finalizers keep the object of the volume. */
+/** Like reconcile(), but deletes the volume first. The finalizers keep the volume in the API. */
 async function reconcileDeleted(change: Partial<PersistentVolume>): Promise<string[]> {
   await fixture.putVolume('disk', change);
   await fixture.backend.remove(PERSISTENT_VOLUMES, undefined, 'disk');

@@ -28,7 +28,7 @@ async function phaseOf(storage: Storage, { spec, status }: PersistentVolume): Pr
   if (reference === undefined || !reference.uid) return 'Available';
   const { namespace = '', name = '', uid } = reference;
   const known = storage.claims.get(namespace, name);
-  // Deleted data cannot be restored, so the API is read before a volume counts as Released; the cache may be stale.
+  // Read the API before a volume counts as Released: the cache may be stale, and deleted data cannot be restored.
   const claim = known?.metadata.uid === uid ? known : await readNow(storage.claimClient, name, namespace);
   if (claim?.metadata.uid === uid) return 'Bound';
   return status?.phase === 'Failed' ? 'Failed' : 'Released';
@@ -58,7 +58,7 @@ async function removeFolder({ folders, events }: Storage, volume: PersistentVolu
   });
 }
 
-/** Deletes the content of a volume that this controller provisioned, then the volume. Any other volume gets the phase Failed. */
+/** Deletes the content of a volume that this controller provisioned, then the volume. Other volumes get the phase Failed. */
 async function reclaim(storage: Storage, volume: PersistentVolume): Promise<void> {
   const { name, uid } = volume.metadata;
   if (!isProvisionedHere(storage, volume)) {

@@ -1,5 +1,5 @@
 /**
- * Decides which Pods are deleted because no agent deletes them, and their last status. The functions are pure.
+ * Selects the Pods that are deleted because no node agent deletes them, and computes their last status. The functions are pure.
  * Source: pkg/controller/podgc/gc_controller.go of v1.33 (behavior and wording); the specification of defer containers (Deferred).
  */
 import { isNodeReady } from '../../api/core/v1/node/ready.ts';
@@ -11,29 +11,26 @@ import { formatTime, type Millis } from '../../machinery/time.ts';
 /** An administrator adds this taint to a node that is powered off, and removes it when the node is back. */
 const OUT_OF_SERVICE = 'node.kubernetes.io/out-of-service';
 
-/** Why a Pod is deleted. Each is a value of the label `reason` of upstream's metrics. */
+/** Why a Pod is deleted, as in the label `reason` of upstream's metrics. */
 export type Cause = 'orphaned' | 'terminated' | 'out-of-service' | 'unscheduled';
 
-/** Whether the node is not ready and has the taint, so that its Pods that are being deleted do not wait for its agent. */
+/** Whether terminating Pods on the node need not wait for the node's agent. */
 export const isOutOfService = (node: Node): boolean =>
   (node.spec?.taints ?? []).some(({ key }) => key === OUT_OF_SERVICE) && !isNodeReady(node);
 
 export const isBeingDeleted = ({ metadata }: Pod): boolean => metadata.deletionTimestamp !== undefined;
 
-/** Whether the Pod is being deleted and no agent ends it, because it has no node. Finalizers keep such a Pod. */
+/** A Pod without a node has no agent that could end it. Only finalizers keep such a Pod. */
 export const isUnscheduledTerminating = (pod: Pod): boolean => isBeingDeleted(pod) && !pod.spec?.nodeName;
 
-/** Whether only finalizers keep the Pod: another forced deletion would change nothing. */
+/** Whether only finalizers keep the Pod, so that another forced deletion would change nothing. */
 export const isForcedAlready = (pod: Pod): boolean =>
   isBeingDeleted(pod) && pod.metadata.deletionGracePeriodSeconds === 0 && hasEnded(pod);
 
-/**
- * Whether the Pod counts as terminated. Pods in the phase Unknown, mirror Pods, which their nodes manage, and Pods that are being deleted
- * do not count.
- */
+/** Excludes mirror Pods, which their nodes manage, and Pods that are being deleted. */
 export const isTerminated = (pod: Pod): boolean => hasEnded(pod) && !isMirrorPod(pod) && !isBeingDeleted(pod);
 
-/** Returns the terminated Pods above the limit: first the Pods that their nodes evicted, then the oldest. */
+/** Returns the terminated Pods in excess of the limit: first the Pods that their nodes evicted, then the oldest. */
 export const tooMany = (terminated: Iterable<Pod>, limit: number): Pod[] => {
   const ordered = [...terminated].sort(evictedFirst);
   return ordered.slice(0, Math.max(0, ordered.length - limit));
@@ -49,7 +46,7 @@ function evictedFirst(a: Pod, b: Pod): number {
   );
 }
 
-/** Returns the status to write before the deletion; undefined if the phase is final. */
+/** Returns the status to write before the deletion; undefined if the phase is final already. */
 export function lastStatus(pod: Pod, cause: Cause, now: Millis): PodStatus | undefined {
   if (hasEnded(pod)) return undefined;
   const conditions = cause === 'orphaned' ? [podGcCondition(pod, now)] : [];
@@ -62,7 +59,7 @@ export function lastStatus(pod: Pod, cause: Cause, now: Millis): PodStatus | und
 const conditionOf = ({ status }: Pod, type: string): PodCondition | undefined =>
   status?.conditions?.find((each) => each.type === type);
 
-/** Returns the condition DisruptionTarget. If another component has set the condition to True, its lastTransitionTime remains. */
+/** Keeps the lastTransitionTime if another component has already set the condition to True. */
 function podGcCondition(pod: Pod, now: Millis): PodCondition {
   const before = conditionOf(pod, 'DisruptionTarget');
   const since = before?.status === 'True' ? before.lastTransitionTime : undefined;
@@ -81,7 +78,6 @@ const hasBegun = ({ state, lastState, restartCount }: ContainerStatus): boolean 
   lastState?.terminated !== undefined ||
   restartCount > 0;
 
-/** Returns the Deferred condition to write; undefined if the Pod has no defer containers, or if they have ended. */
 function deferredCondition(pod: Pod, now: Millis): PodCondition | undefined {
   const { spec, status } = pod;
   const before = conditionOf(pod, 'Deferred');

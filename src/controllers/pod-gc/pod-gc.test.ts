@@ -37,7 +37,6 @@ const ended = (name: string, annotations = {}) => put(name, { phase: 'Succeeded'
 const names = (): string[] => backend.objects(PODS).map(({ metadata }) => metadata.name);
 const deleting = (): string[] =>
   backend.objects(PODS).flatMap(({ metadata }) => (metadata.deletionTimestamp === undefined ? [] : metadata.name));
-/** Returns the phase of the Pod, and the conditions if there are any. */
 const statusOf = (name: string): Pod['status'] => {
   const pod = backend.objects(PODS).find(({ metadata }) => metadata.name === name) as Pod | undefined;
   const { phase, conditions } = pod?.status ?? {};

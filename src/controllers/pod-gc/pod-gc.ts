@@ -31,20 +31,19 @@ import {
   tooMany,
 } from './collect.ts';
 
-/** The time in which a missing node may return before its Pods are deleted. */
+/** How long a missing node may return before its Pods are deleted. */
 const QUARANTINE_MILLIS = 40 * 1000;
 /** The default of upstream's --terminated-pod-gc-threshold. */
 export const DEFAULT_TERMINATED_PODS = 12_500;
-/** The key in the queue for the collection of terminated Pods. A key with a slash identifies a Pod; any other key is the name of a node. */
+/** The queue key for the collection of terminated Pods. A key with a slash identifies a Pod, any other key is the name of a node. */
 const TERMINATED = '';
 
-/** Starts the controller. `terminatedPods` is how many terminated Pods are kept, by default DEFAULT_TERMINATED_PODS; 0 means all. */
+/** `terminatedPods`: how many terminated Pods to keep. 0 means all. */
 export async function startPodGc(options: ControllerOptions & { terminatedPods?: number }): Promise<void> {
   const { informers, timers, log, signal, terminatedPods = DEFAULT_TERMINATED_PODS } = options;
   const queue = createWorkQueue({ name: 'pod-gc', process: collect, log, timers, signal });
-  /** The terminated Pods, by UID. */
   const terminated = new Map<string, Pod>();
-  /** The names of missing nodes that may still return. */
+  /** Names of missing nodes that may still return. */
   const quarantined = new Set<string>();
   const wakes = createWakes(timers, signal, (node) => {
     quarantined.delete(node);
@@ -107,7 +106,7 @@ export async function startPodGc(options: ControllerOptions & { terminatedPods?:
   }
 }
 
-/** Resolves to whether the API has the node. Reads the API, because the copy may be incomplete. */
+/** Reads the API, because the informer's cache may be incomplete. */
 async function isInApi({ client }: ControllerOptions, node: string): Promise<boolean> {
   try {
     await client.resource<Node>(NODES).get(node);
@@ -118,7 +117,7 @@ async function isInApi({ client }: ControllerOptions, node: string): Promise<boo
   }
 }
 
-/** Removes as many of the Pods as possible. Rejects with the first error. */
+/** Attempts to remove all Pods, then rejects with the first error. */
 async function removeAll(options: ControllerOptions, pods: readonly Pod[], cause: Cause): Promise<void> {
   const errors: unknown[] = [];
   for (const pod of pods)

@@ -25,7 +25,7 @@ test('the record of a Pod that exists does not expire', () => {
 });
 
 test('parts of deleted Pods are deleted first, the oldest first; the newest part of an existing Pod is kept', () => {
-  // Parts of one record may have the same time, and their numbers are compared as numbers.
+  // Parts of one record may have the same time. Their numbers are compared as numbers.
   const parts = [part('live.10', 1), part('live.9', 1), part('live.2', 1), part('gone.1', 9), part('gone.0', 9)];
   expect(names(bySize(parts, new Set(['live'])))).toEqual(['gone.0', 'gone.1', 'live.2', 'live.9']);
 });

@@ -1,19 +1,18 @@
-/** Decides which parts of records are deleted because of their age or because of the total size. The functions are pure. */
+/** Decides which parts of records to delete because of their age or the total size. The functions are pure. */
 import type { KubeObject } from '../../machinery/meta.ts';
 import type { Millis } from '../../machinery/time.ts';
 
-/** The data about one part of a record (one PodRecord) that the controller keeps in memory. */
+/** What the controller keeps in memory about one part of a record (one PodRecord). */
 export interface Part extends KubeObject {
   podUid: string;
-  /** The time of the last step, or of the creation of the part if that is later. */
+  /** The time of the last step or of the creation of the part, whichever is later. */
   lastAt: Millis;
   /** The length of the part's JSON. */
   bytes: number;
 }
 
 /**
- * Returns the parts of expired records, and when the next record of a deleted Pod expires; undefined if there is none. `living`
- * contains the UIDs of the Pods that exist.
+ * Returns the parts of expired records, and when the next record expires; undefined if none will. `living`: UIDs of the Pods that exist.
  */
 export function byAge(
   parts: readonly Part[],
@@ -47,7 +46,7 @@ export function bySize(parts: readonly Part[], living: ReadonlySet<string>): Par
     .sort((a, b) => rank(a) - rank(b) || a.lastAt - b.lastAt || numberOf(a) - numberOf(b));
 }
 
-/** Returns the parts to delete to free at least `excessBytes`; all parts that may be deleted if their total is smaller. */
+/** Returns the parts to delete to free at least `excessBytes`. If this is not possible, returns all parts that may be deleted. */
 export function excessParts(parts: readonly Part[], living: ReadonlySet<string>, excessBytes: number): Part[] {
   let left = excessBytes;
   return bySize(parts, living).filter((part) => {

@@ -19,14 +19,11 @@ afterEach(() => {
   for (const stop of stops.splice(0)) stop.abort();
 });
 
-/**
- * Creates a registry in virtual time. Objects that a test creates before it calls start() are 100 hours old when the controller starts.
- */
+/** Objects that a test creates before it calls start() are 100 hours old when the controller starts. */
 async function setUp(limits: Partial<RecordLimits> = {}) {
   const begin = Date.UTC(2026, 0, 31);
   const timers = createVirtualTimers(begin - 100 * HOUR);
   const backend = await registryBackend({ timers });
-  /** The UIDs of Pods by name. */
   const uids = new Map<string, string>();
   const pending = new Set<() => void>();
   const counted: typeof timers = {
@@ -63,7 +60,7 @@ async function setUp(limits: Partial<RecordLimits> = {}) {
         }),
       );
     },
-    /** Stores a part of the record of a Pod; the Pod need not exist. The only step is `at` milliseconds after the start. */
+    /** The Pod need not exist. The record has one step, `at` milliseconds after the start. */
     async record(podName: string, part: number, at: number, characters = 10): Promise<void> {
       const step = { key: 'k', type: 'T', at: formatMicroTime(begin + at), message: 'x'.repeat(characters) };
       const podUID = uids.get(podName) ?? podName;
@@ -77,7 +74,7 @@ async function setUp(limits: Partial<RecordLimits> = {}) {
       const { metadata: stored } = await backend.set<Pod>(PODS, { apiVersion: 'v1', kind: 'Pod', metadata, spec });
       uids.set(name, stored.uid ?? '');
     },
-    /** Returns the names of the stored parts, as `podName.part`. */
+    /** Returns the stored parts as `podName.part`. */
     left: (): string[] =>
       (backend.objects(POD_RECORDS) as PodRecord[])
         .map(({ metadata, podName, podUID }) => `${podName}${metadata.name.slice(podUID.length)}`)
@@ -137,8 +134,8 @@ test('too large records: the oldest parts of deleted Pods are deleted first, the
   await record('d', 0, 0, 10_000);
   timers.advance(0);
   await settled();
-  // The controller deletes parts until at most nine tenths of the limit (90 kB) remain. Without c.0 alone, more than 90 kB would
-  // remain, so a.0 is deleted too.
+  // The controller deletes parts until at most nine tenths of the limit (90 kB) remain. The deletion of c.0 alone is not sufficient, so a.0
+  // is deleted too.
   expect(left()).toEqual(['b.0', 'd.0', 'living.0', 'living.1', 'living.2', 'living.3']);
   await record('living', 4, 1, 60_000);
   timers.advance(0);

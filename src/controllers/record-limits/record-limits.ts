@@ -3,10 +3,10 @@
  *
  * Reads: podrecords, pods. Writes: podrecords (delete).
  *
- * Only the records of deleted Pods expire; their age counts from their last step, or from the creation of a part if that is
- * later. If the records are too large, parts of records of deleted Pods are deleted first, then parts of records of existing
- * Pods, the oldest first in both cases. The newest part of an existing Pod's record is kept, because the node still writes to
- * this part. This controller keeps no steps in memory, but only the size, the time and the identity of each part.
+ * Only the records of deleted Pods expire. Their age counts from their last step, or from the creation of a part if that is later. If the
+ * records are too large, parts of deleted Pods are deleted first, then parts of existing Pods, each the oldest first. The newest part of an
+ * existing Pod is kept, because the node still writes to it. The controller keeps only the size, time and identity of each part in memory,
+ * not its steps.
  */
 
 import { mirroredUid } from '../../api/core/v1/pod/mirror.ts';
@@ -30,7 +30,7 @@ export interface RecordLimits {
   bytes: number;
 }
 
-/** A sweep schedules the next one at least this much later, so that records that expire soon after each other share a sweep. */
+/** The minimum time between two sweeps, so that records that expire soon after each other share a sweep. */
 const SWEEP_MILLIS = 60 * 1000;
 /** Records that exceed the size limit are reduced to this fraction of the limit, so that not every write causes a deletion. */
 const SHRINK_TO = 0.9;
@@ -40,7 +40,7 @@ export async function startRecordLimits(options: ControllerOptions & { limits: R
   const { client, informers, timers, log, signal, limits } = options;
   const records = client.resource<PodRecord>(POD_RECORDS);
   const sweeper = createSweeper(options, enforceLimits);
-  /** The UIDs that the records of existing Pods contain. */
+  /** The UIDs of existing Pods, as their records contain them. */
   const living = new Set<string>();
   let bytes = 0;
 
@@ -84,10 +84,7 @@ export async function startRecordLimits(options: ControllerOptions & { limits: R
   const removeAll = (all: readonly Part[]): Promise<boolean> => deleteParts(records, all, log, signal);
   const excess = (): Part[] => excessParts(parts.list(), living, bytes - limits.bytes * SHRINK_TO);
 
-  /**
-   * Deletes expired records, then, if the others still exceed the size limit, the parts that excessParts() chooses. Resolves to
-   * the time of the next sweep; undefined if none is needed.
-   */
+  /** Resolves with the time of the next sweep; undefined if none is needed. */
   async function enforceLimits(): Promise<Millis | undefined> {
     const now = timers.now();
     const { expired, nextAt } = byAge(parts.list(), living, limits.ageMillis, now);
@@ -100,10 +97,9 @@ export async function startRecordLimits(options: ControllerOptions & { limits: R
   await sweeper.start();
 }
 
-/** Returns the UID in the record of the Pod. The record of a static Pod has the UID of the static Pod, not of its mirror Pod. */
+/** The record of a static Pod has the UID of the static Pod, not of its mirror Pod. */
 const recordedUid = (pod: Pod): string => mirroredUid(pod) ?? uidOf(pod);
 
-/** Deletes the parts. Resolves to false if a deletion failed and must be retried. Stops and resolves to true if the signal aborts. */
 async function deleteParts(
   records: ResourceClient<PodRecord>,
   parts: readonly Part[],

@@ -1,4 +1,4 @@
-/** Calls a function at the earliest requested time, but never while an earlier call is still running. */
+/** Calls a function at the earliest requested time, but never while an earlier call is running. */
 import type { Millis } from '../../machinery/time.ts';
 import { onAbort } from '../../platform/on-abort.ts';
 import type { Timer, Timers } from '../../platform/platform.ts';
@@ -6,11 +6,11 @@ import type { Timer, Timers } from '../../platform/platform.ts';
 export interface Sweeper {
   /** Requests a sweep at `at` or earlier. A request that is due before start() is dropped, because start() sweeps. */
   request(at: Millis): void;
-  /** Runs the first sweep; resolves when it has ended. */
+  /** Runs the first sweep, and resolves when it has ended. */
   start(): Promise<void>;
 }
 
-/** Creates a sweeper. `sweep` resolves to the time of the next sweep, or to undefined if none is needed until request() is called. */
+/** `sweep` resolves with the time of the next sweep; undefined if none is needed until request() is called. */
 export function createSweeper(
   { timers, signal }: { timers: Timers; signal: AbortSignal },
   sweep: () => Promise<Millis | undefined>,

@@ -4,7 +4,6 @@ import type { Pod } from '../../api/generated/types.ts';
 import { podsToDelete } from './deletion-order.ts';
 import { NOW, type PodState, podInState } from './replicas-fixture.ts';
 
-/** Returns the names of the Pods in the order in which they are deleted. */
 function order(states: readonly PodState[], related: Pod[] = []): string {
   const pods = states.map((state, index) => podInState(`p${index}`, state));
   const spare = podInState('spare', { readySeconds: 3000, annotations: { [DELETION_COST]: '2147483647' } });

@@ -12,7 +12,6 @@ import { isPodActive, isPodReady, readyCondition } from '../ownership/pod-state.
 const NANOS_PER_MILLI = 1e6;
 const PHASE_ORDER: Readonly<Record<string, number>> = { Pending: 0, Unknown: 1, Running: 2 };
 
-/** The properties of a Pod that determine the order, read once. */
 interface Rank {
   pod: Pod;
   uid: string;
@@ -22,17 +21,14 @@ interface Rank {
   cost: number;
   /** The number of related Pods on the same node. */
   related: number;
-  /** When the Pod became ready; 0 if unknown. */
+  /** 0 if unknown. */
   readySince: Millis;
   restarts: readonly [apps: number, sidecars: number];
-  /** When the Pod was created; 0 if unknown. */
+  /** 0 if unknown. */
   created: Millis;
 }
 
-/**
- * Returns the `count` Pods that are deleted first, or all Pods if there are no more. `related`: the Pods of all ReplicaSets that have the
- * same controller as the owner of the Pods, these Pods included.
- */
+/** Returns the `count` Pods to delete first. `related`: the Pods of all ReplicaSets with the same controller, including these Pods. */
 export function podsToDelete(pods: readonly Pod[], related: Iterable<Pod>, count: number, now: Millis): Pod[] {
   if (count >= pods.length) return [...pods];
   const byNode = new Map<string, number>();
@@ -60,7 +56,7 @@ const rankOf = (pod: Pod, related: number): Rank => ({
   created: parseTime(pod.metadata.creationTimestamp) ?? 0,
 });
 
-/** Returns a negative number if `a` is deleted before `b`. */
+/** Negative: `a` is deleted before `b`. */
 function compare(a: Rank, b: Rank, now: Millis): number {
   return (
     Number(a.isAssigned) - Number(b.isAssigned) ||
@@ -75,10 +71,7 @@ function compare(a: Rank, b: Rank, now: Millis): number {
   );
 }
 
-/**
- * Compares two Pods by a time for sorting: a Pod whose time is unknown comes first, then the Pod with the later time. Times whose ages have
- * the same binary logarithm are ordered by UID.
- */
+/** Orders a Pod with an unknown time first, then later times first. If the ages have the same binary logarithm, the UID decides. */
 function laterFirst(a: Rank, b: Rank, what: 'readySince' | 'created', now: Millis): number {
   const [first, second] = [a[what], b[what]];
   if (first === second) return 0;
@@ -88,7 +81,6 @@ function laterFirst(a: Rank, b: Rank, what: 'readySince' | 'created', now: Milli
 
 const logarithm = (age: Millis): number => (age > 0 ? Math.trunc(Math.log2(age * NANOS_PER_MILLI)) : -1);
 
-/** Returns the highest restart counts of an app container and of a sidecar. */
 function maxRestarts({ spec, status }: Pod): [apps: number, sidecars: number] {
   const sidecars = new Set<string>();
   for (const { name, restartPolicy } of spec?.initContainers ?? []) if (restartPolicy === 'Always') sidecars.add(name);

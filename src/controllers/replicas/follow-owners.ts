@@ -1,6 +1,5 @@
 /**
- * Finds the owners that a change concerns: the owner that changed, the controller of a Pod that changed, and the owners that may adopt a
- * Pod.
+ * Finds the owners that must be reconciled after a change of an owner or a Pod.
  * Source: the event handlers of pkg/controller/replicaset/replica_set.go of v1.33 (behavior).
  */
 import { isDeepStrictEqual } from 'node:util';
@@ -36,13 +35,12 @@ export function followOwners(
       deleted: (owner) => deleted(keyOf(owner)),
     },
   );
-  /** Queues the controller of the Pod, if it is an owner of this kind. */
   const controllerChanged = (pod: Pod): void => {
     const { name = '', uid } = controllerOf(pod) ?? {};
     const owner = uid === undefined ? undefined : owners.get(pod.metadata.namespace, name);
     if (owner !== undefined && owner.metadata.uid === uid) changed(keyOf(owner));
   };
-  /** Queues the owners whose selectors match the Pod, which has no controller. */
+  /** Queues the owners that may adopt the Pod. */
   const orphaned = (pod: Pod): void => {
     if (pod.metadata.deletionTimestamp !== undefined) return;
     for (const owner of owners.by(namespaceOf, pod.metadata.namespace ?? ''))

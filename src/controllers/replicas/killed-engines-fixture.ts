@@ -1,4 +1,4 @@
-/** Runs a controller, for property tests, in one engine after another, each of which is killed between two of its writes. */
+/** Runs a controller in consecutive engines for property tests. The test kills each engine between two of its writes. */
 import { mortal } from '../../../test/support/simulated-nodes/mortal.ts';
 import { type RegistryBackend, withInformers } from '../../client/registry-fixture.ts';
 import { clientOf } from '../../client/typed-client.ts';
@@ -11,16 +11,13 @@ import type { ControllerOptions } from '../controller.ts';
 const WRITES = ['create', 'update', 'patch', 'delete'] as const;
 
 export interface KilledEngines {
-  /** Kills the running engine as with kill -9 after this many more of its writes, and then starts the next one. */
+  /** Kills the running engine after this many more writes, as with kill -9, and then starts the next engine. */
   killAfter(writes: number): void;
-  /**
-   * Returns the number of creates, except of Events, that were under way when an engine was killed since the last call and may still take
-   * effect.
-   */
+  /** Returns how many creates since the last call were in flight when an engine was killed, and may still take effect. Ignores Events. */
   takeLateCreates(): number;
   /** Like takeLateCreates(), but for deletes. */
   takeLateDeletes(): number;
-  /** Advances the clock by six minutes, and resolves once the running engine has nothing left to do. The engine is not killed meanwhile. */
+  /** Advances the clock by six minutes, and resolves when the engine is idle. The engine is not killed meanwhile. */
   settled(): Promise<void>;
   end(): void;
 }
@@ -32,15 +29,12 @@ export const turns = async (count: number): Promise<void> => {
 
 export interface KilledEnginesOptions {
   start: (options: ControllerOptions) => Promise<void>;
-  /** By plural name of a resource: after how many turns of the event loop its watches deliver an event; absent: at once. */
+  /** By plural name of a resource: by how many turns of the event loop its watch events are delayed. */
   lags: Readonly<Record<string, number>>;
-  /** Called after each write of an engine. */
   written: () => void;
-  /** The clock of the engines; absent: the engines have their own clock. */
   timers?: VirtualTimers;
 }
 
-/** Starts the first engine. */
 export function killedEngines(backend: RegistryBackend, options: KilledEnginesOptions): KilledEngines {
   const { start, lags, written, timers = createVirtualTimers() } = options;
   const late = { create: 0, delete: 0 };

@@ -1,4 +1,4 @@
-/** Carries out a decision of reconcile(). Source: manageReplicas of pkg/controller/replicaset/replica_set.go of v1.33 (behavior). */
+/** Writes a decision of reconcile() to the API. Source: manageReplicas of pkg/controller/replicaset/replica_set.go of v1.33 (behavior). */
 
 import type { Pod } from '../../api/generated/types.ts';
 import type { Informer } from '../../client/informer.ts';
@@ -12,7 +12,7 @@ import type { ReplicaOwner } from './replica-owner.ts';
 export interface Managed {
   /** The error of a failed write; undefined if all writes succeeded. */
   failure: Error | undefined;
-  /** Resolves once the copy contains the changes that succeeded. */
+  /** Resolves once the informer's cache contains the successful writes. */
   ended: Promise<unknown>;
 }
 

@@ -1,5 +1,5 @@
 /**
- * Decides how many Pods an owner creates, and which it deletes and why. The functions are pure.
+ * Decides how many Pods an owner creates, and which Pods it deletes and why. The functions are pure.
  * Source: manageReplicas of pkg/controller/replicaset/replica_set.go of v1.33 (behavior); the specification of defer containers (reasons).
  */
 import type { Pod } from '../../api/generated/types.ts';
@@ -12,18 +12,16 @@ import { type ReplicaOwner, wantedReplicas } from './replica-owner.ts';
 /** The maximum number of Pods that one decision creates or deletes. Source: BurstReplicas of v1.33. */
 export const BURST = 500;
 
-/** Deployments number their ReplicaSets in this annotation; the current one has the highest number. */
+/** An annotation in which Deployments number their ReplicaSets. The current ReplicaSet has the highest number. */
 export const REVISION = 'deployment.kubernetes.io/revision';
-/** Deployments write their number of replicas into this annotation of their ReplicaSets. */
+/** Deployments write their spec.replicas into this annotation of their ReplicaSets. */
 const DESIRED = 'deployment.kubernetes.io/desired-replicas';
 
 export interface ReplicasInput {
   owner: ReplicaOwner;
-  /** The active Pods that the owner controls. */
   pods: readonly Pod[];
-  /** The other owners that have the same controller as the owner; empty if it has no controller. */
+  /** The other owners with the same controller; empty if there is no controller. */
   siblings: readonly ReplicaOwner[];
-  /** Returns the Pods of the owner and its siblings. Called only if some Pods of the owner are deleted and others are kept. */
   related: () => Iterable<Pod>;
   now: Millis;
 }
@@ -31,9 +29,9 @@ export interface ReplicasInput {
 export interface Decision {
   create: number;
   remove: readonly Pod[];
-  /** Why the Pods in `remove` are deleted, for their defer containers. */
+  /** The deletion reason of the Pods in `remove`, for their defer containers. */
   reason: DeletionReason;
-  /** Pods that this controller has marked with a reason before a crash or a failed delete, and that it no longer deletes. */
+  /** Pods that are no longer to be deleted, but were marked with a deletion reason before a crash or a failed delete. */
   unmark: readonly Pod[];
 }
 
@@ -46,7 +44,7 @@ export function reconcile({ owner, pods, siblings, related, now }: ReplicasInput
   const count = Math.min(Math.max(surplus, 0), BURST);
   const remove = count === 0 ? [] : podsToDelete(pods, count < pods.length ? related() : [], count, now);
   const removed = new Set(remove);
-  // While more Pods must be deleted than one decision deletes, a marked Pod may be one of them.
+  // If the surplus exceeds BURST, the next decision may delete the marked Pods.
   const unmark = surplus > BURST ? [] : pods.filter((pod) => isMarked(pod) && !removed.has(pod));
   return { create, remove, reason, unmark };
 }
@@ -58,8 +56,8 @@ function isSuperseded(owner: ReplicaOwner, siblings: readonly ReplicaOwner[]): b
 }
 
 /**
- * Whether a Deployment wants Pods, but none of this owner. With the strategy Recreate, the ReplicaSet of a newer revision is created only
- * once these Pods have ended.
+ * Whether a Deployment wants Pods, but none of this ReplicaSet. With the strategy Recreate, the next ReplicaSet does not exist yet at this
+ * time.
  */
 const isEmptied = (owner: ReplicaOwner): boolean =>
   wantedReplicas(owner) === 0 && Number.parseInt(owner.metadata.annotations?.[DESIRED] ?? '', 10) > 0;

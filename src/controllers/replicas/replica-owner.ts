@@ -1,4 +1,4 @@
-/** Describes the differences between ReplicaSets and ReplicationControllers, for which one controller runs. */
+/** Describes the differences between ReplicaSets and ReplicationControllers. The same controller serves both kinds. */
 import type {
   PodTemplateSpec,
   ReplicaSet,
@@ -36,5 +36,4 @@ export const REPLICATION_CONTROLLER: ReplicaKind = {
   selectorOf: (owner) => ({ matchLabels: (owner as ReplicationController).spec?.selector ?? {} }),
 };
 
-/** Returns the number of wanted replicas. Source: the default of spec.replicas. */
 export const wantedReplicas = ({ spec }: ReplicaOwner): number => spec?.replicas ?? 1;

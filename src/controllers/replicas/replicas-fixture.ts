@@ -1,4 +1,3 @@
-/** Makes objects for the tests of ReplicaSets and ReplicationControllers. */
 import type { Pod, PodCondition, PodTemplateSpec, ReplicaSet, ReplicaSetSpec } from '../../api/generated/types.ts';
 import type { ObjectMeta } from '../../machinery/meta.ts';
 import { formatTime, type Millis } from '../../machinery/time.ts';
@@ -10,7 +9,6 @@ export const template: PodTemplateSpec = {
   spec: { containers: [{ name: 'app', image: 'x' }] },
 };
 
-/** Returns a ReplicaSet `web` in the namespace `a`, whose Pods have the label app=web. */
 export const replicaSet = (spec: Partial<ReplicaSetSpec> = {}, metadata: Partial<ObjectMeta> = {}): ReplicaSet => ({
   apiVersion: 'apps/v1',
   kind: 'ReplicaSet',
@@ -19,27 +17,21 @@ export const replicaSet = (spec: Partial<ReplicaSetSpec> = {}, metadata: Partial
 });
 
 export interface PodState {
-  /** The name of the node; default: n1. */
   node?: string;
-  /** The phase of the Pod; default: Running. */
   phase?: string;
-  /** For how many seconds the Pod has been ready; absent: it is not ready. */
+  /** Seconds since the Pod became ready; absent: not ready. */
   readySeconds?: number;
-  /** The age of the Pod; default: 3600. */
   ageSeconds?: number;
   annotations?: Record<string, string>;
   labels?: Record<string, string>;
   restarts?: number;
-  /** The UID of the Pod; default: the name. */
   uid?: string;
   conditions?: PodCondition[];
-  /** Whether the Pod has a defer container. */
   defers?: boolean;
 }
 
 const ago = (seconds: number): string => formatTime(NOW - seconds * 1000);
 
-/** Returns a Pod of the namespace `a`, as its node reports it at NOW. */
 export function podInState(name: string, state: PodState = {}): Pod {
   const { node = 'n1', phase = 'Running', readySeconds, ageSeconds = 3600, restarts = 0, uid = name } = state;
   const { annotations = {}, labels = { app: 'web' }, conditions = [], defers = false } = state;

@@ -1,8 +1,8 @@
 /**
  * Tests properties of the ReplicaSet controller while users scale ReplicaSets and create, relabel, end and delete Pods, and while the
- * engine is killed between any two of its writes. The informers are some turns of the event loop behind. Two ReplicaSets have the same
- * selector, so that the ReplicaSets compete for Pods. Calls that are under way when the engine is killed may still take effect, as with an
- * API server in another process. LIFEPOD_SEED repeats a run; the seed is printed.
+ * engine is killed between any two of its writes. Two ReplicaSets have the same selector, so that they compete for Pods. Calls in flight
+ * when the engine is killed may still take effect, as with an API server in another process. LIFEPOD_SEED repeats a run; the seed is
+ * printed.
  */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
@@ -42,11 +42,12 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 class World {
   readonly #backend: RegistryBackend;
   readonly #engines: KilledEngines;
-  /** By name: the maximum number of Pods of the ReplicaSet until the next settle(), without `#more`. */
+  /** By name of a ReplicaSet: its highest spec.replicas since the last settle(). */
   readonly #mostWanted = new Map<string, number>();
-  /** How many Pods may be too many until the next settle(): Pods that users added, and creates under way when an engine was killed. */
+  /**
+   * How many surplus Pods are permitted until the next settle(): Pods that users added, and creates in flight when an engine was killed.
+   */
   #more = 0;
-  /** By UID of a Pod: the UID of its controller. */
   readonly #controllers = new Map<string, string>();
   readonly faults: string[] = [];
   #created = 0;
@@ -83,7 +84,6 @@ class World {
     await this.#backend.set<ReplicaSet>(REPLICA_SETS, replicaSet({ replicas }, { name }));
   }
 
-  /** Waits until the controller has nothing to do, and checks the Pods and the status of each ReplicaSet. */
   async settle(): Promise<void> {
     await this.#engines.settled();
     this.#check();
@@ -106,7 +106,7 @@ class World {
   #owners = (): ReplicaSet[] => this.#backend.objects(REPLICA_SETS) as ReplicaSet[];
   #pods = (): Pod[] => this.#backend.objects(PODS) as Pod[];
 
-  /** Checks after every write that no Pod changed its controller without a release, and that no ReplicaSet has too many Pods. */
+  /** Checks after every write that no Pod gets another controller without a release, and that no ReplicaSet has too many Pods. */
   #check(): void {
     this.#more += this.#engines.takeLateCreates();
     for (const pod of this.#pods()) {

@@ -127,7 +127,7 @@ test('a matching Pod without a controller is adopted instead of a creation, and 
   expect(released?.metadata.ownerReferences ?? []).toEqual([]);
   expect(owned()).toHaveLength(1);
 
-  // When the labels of the Pod match again, the Pod is adopted, and one Pod is surplus.
+  // When the labels match again, the owner adopts the Pod and has one Pod too many.
   await label('free', 'web');
   expect(owned()).toHaveLength(1);
 });
@@ -156,7 +156,7 @@ test('a Pod counts as available once it has been ready for minReadySeconds', asy
   expect(owner().status?.availableReplicas).toBe(1);
 });
 
-/** Makes the call fail twice: the status with the first failure queues the owner again, and the second failure begins the back-off. */
+/** The first failure changes the status, which queues the owner again. The second failure starts the back-off. */
 const failTwice = (call: string, error: Error): void => {
   for (const _ of [1, 2]) backend.failNext(call, error);
 };
@@ -189,7 +189,7 @@ test('in a namespace that is being deleted, rejected creations are neither repor
   await backend.remove(NAMESPACES, undefined, 'a');
   await set({ replicas: 2 });
   const creates = (): number => backend.calls.filter((call) => call.startsWith('create pods')).length;
-  // Two creates for the change of the owner, and two for the change of the status that follows.
+  // Two creates for the change of the owner, and two for the change of its status.
   expect(creates()).toBe(4);
   timers.advance(60_000);
   await settled();

@@ -39,7 +39,7 @@ export const startReplicaSets = (options: ControllerOptions): Promise<void> => s
 export const startReplicationControllers = (options: ControllerOptions): Promise<void> =>
   startReplicas(options, REPLICATION_CONTROLLER);
 
-/** Starts the controller of one of the kinds. Resolves once it has read the owners and the Pods. */
+/** Resolves once the controller has read the owners and the Pods. */
 async function startReplicas(options: ControllerOptions, kind: ReplicaKind): Promise<void> {
   const { client, timers, log, signal } = options;
   const ownerClient = client.resource<ReplicaOwner>(kind.owner.resource);
@@ -65,7 +65,6 @@ async function startReplicas(options: ControllerOptions, kind: ReplicaKind): Pro
     if (failure !== undefined) throw failure;
   }
 
-  /** Adopts and releases Pods. Resolves to the active Pods that the owner controls afterwards, once the copy contains the changes. */
   async function claimPods(owner: ReplicaOwner): Promise<Pod[]> {
     const { namespace, name } = owner.metadata;
     const candidates = [...pods.by(controllerUids, uidOf(owner)), ...pods.by(controllerUids, orphanKey(namespace))];
@@ -76,7 +75,7 @@ async function startReplicas(options: ControllerOptions, kind: ReplicaKind): Pro
     return owned;
   }
 
-  /** Creates and deletes Pods. `ended` resolves once the copy contains these changes. */
+  /** `ended` resolves once the informer's cache contains the writes. */
   function manage(owner: ReplicaOwner, owned: readonly Pod[]): ReturnType<typeof manageReplicas> {
     const controller = controllerOf(owner)?.uid;
     const family = controller === undefined ? [] : [...owners.by(controllerUids, controller)];
@@ -86,7 +85,7 @@ async function startReplicas(options: ControllerOptions, kind: ReplicaKind): Pro
     return manageReplicas(writer, pods, { owner, kind: kind.owner }, decision);
   }
 
-  /** Writes the status if it differs. After a conflict, the change that caused the conflict queues the owner again. */
+  /** Ignores a conflict, because the change that caused it queues the owner again. */
   async function writeStatus(owner: ReplicaOwner, status: ReplicaOwner['status']): Promise<void> {
     if (status === undefined || isDeepStrictEqual(owner.status, status)) return;
     try {

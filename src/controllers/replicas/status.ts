@@ -10,14 +10,14 @@ import { type ReplicaOwner, wantedReplicas } from './replica-owner.ts';
 
 export interface StatusInput {
   owner: ReplicaOwner;
-  /** The active Pods that the owner controlled before the controller created or deleted Pods. */
+  /** The active Pods that the owner controlled before this reconcile created or deleted Pods. */
   pods: readonly Pod[];
-  /** The message of the error with which the API rejected the creation or deletion of a Pod; undefined if there was none. */
+  /** The message of the error of a failed create or delete; undefined if none failed. */
   failure: string | undefined;
   now: Millis;
 }
 
-/** Returns the status. Counts of 0 other than `replicas` are absent, as in upstream's JSON. */
+/** Omits counts of 0 except `replicas`, as upstream's JSON does. */
 export function statusOf({ owner, pods, failure, now }: StatusInput): ReplicaSetStatus {
   const minReadySeconds = owner.spec?.minReadySeconds ?? 0;
   const templateLabels = Object.entries(owner.spec?.template?.metadata?.labels ?? {});
@@ -41,7 +41,7 @@ export function statusOf({ owner, pods, failure, now }: StatusInput): ReplicaSet
   });
 }
 
-/** Returns the next time at which a ready Pod becomes available; undefined if there is none. */
+/** Returns when the next ready Pod becomes available; undefined if there is none. */
 export function nextAvailableAt(owner: ReplicaOwner, pods: readonly Pod[], now: Millis): Millis | undefined {
   const minReadySeconds = owner.spec?.minReadySeconds ?? 0;
   if (minReadySeconds === 0) return undefined;
@@ -49,10 +49,7 @@ export function nextAvailableAt(owner: ReplicaOwner, pods: readonly Pod[], now: 
   return times.length === 0 ? undefined : Math.min(...times);
 }
 
-/**
- * Returns the conditions with ReplicaFailure if `failure` is defined, and without ReplicaFailure otherwise. A ReplicaFailure that is
- * present already remains unchanged.
- */
+/** Sets or removes the condition ReplicaFailure. An existing ReplicaFailure is not updated. */
 function conditionsOf(
   owner: ReplicaOwner,
   count: number,

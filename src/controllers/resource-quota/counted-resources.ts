@@ -1,4 +1,3 @@
-/** The resources whose objects quotas can count. */
 import { isCountable } from '../../api/core/v1/resource-quota/usage/evaluators.ts';
 import type { KindDefinition } from '../../api/kind.ts';
 import type { ResourceRef } from '../../machinery/meta.ts';

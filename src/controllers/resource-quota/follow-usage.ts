@@ -1,4 +1,4 @@
-/** Follows the resources that quotas limit, and reports the namespaces in which updates and deletes change the usage. */
+/** Follows the resources that quotas limit, and reports updates and deletes that change the usage. */
 import { evaluatorOf } from '../../api/core/v1/resource-quota/usage/evaluators.ts';
 import { changesUsage } from '../../api/core/v1/resource-quota/usage/recount.ts';
 import type { KubeObject, ResourceRef } from '../../machinery/meta.ts';
@@ -6,15 +6,15 @@ import { onAbort } from '../../platform/on-abort.ts';
 import type { ControllerOptions } from '../controller.ts';
 
 export interface UsageFollower {
-  /** Resolves once changes of the objects of these resources are reported. */
+  /** Resolves once changes of these resources are reported. */
   follow(resources: readonly ResourceRef[]): Promise<void>;
-  /** Stops following all resources except these. */
+  /** Stops following all other resources. */
   keepOnly(resources: readonly ResourceRef[]): void;
 }
 
 const keyOf = ({ group, version, resource }: ResourceRef): string => `${group}/${version}/${resource}`;
 
-/** Calls `changed` for deletes and for updates that change the usage. Ignores creates, because the admission plugin charges them. */
+/** Ignores creates, because the admission plugin adds them to the usage. */
 export function followUsage(
   { informers, timers, signal }: Pick<ControllerOptions, 'informers' | 'timers' | 'signal'>,
   changed: (ref: ResourceRef, namespace: string) => void,

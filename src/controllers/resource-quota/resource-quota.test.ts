@@ -90,7 +90,6 @@ describe('on a registry', () => {
     expect(used()).toEqual({ pods: '3' });
   });
 
-  /** Returns a function that returns the number of transactions since this call. */
   const countTransactions = (): (() => number) => {
     const { txn } = backend.store;
     let transactions = 0;

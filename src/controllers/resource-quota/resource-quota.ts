@@ -1,14 +1,14 @@
 /**
  * Keeps the status of ResourceQuotas: counts the usage when a quota is created or changed, and when an update, a delete or the passage of
- * time changes the usage. The admission plugin ResourceQuota adds to the usage in the transaction of each write.
+ * time changes the usage. The admission plugin ResourceQuota adds new objects to the usage in the transaction of their creation.
  *
  * Reads: resourcequotas, and the objects of the resources that quotas limit (events from informers; counted with lists).
  * Writes: the status of resourcequotas.
  * Invariants:
- *  1. The quota is read before its objects are listed, and its status is written only if the quota has not changed since. A write that the
- *     plugin charged meanwhile therefore causes a new count, and no object is missing in a count.
+ *  1. The quota is read before its objects are listed, and the write of its status fails if the quota has changed since. The plugin changes
+ *     the quota in the transaction of a create, so no count misses an object.
  *  2. Only resources that a quota limits are followed.
- * Source: pkg/controller/resourcequota of v1.33 (behavior), except that nothing is counted again without a cause.
+ * Source: pkg/controller/resourcequota of v1.33 (behavior), except that upstream also counts periodically.
  */
 import { evaluatorOf } from '../../api/core/v1/resource-quota/usage/evaluators.ts';
 import {
@@ -31,11 +31,11 @@ const keyOf = ({ metadata }: KubeObject): string => `${metadata.namespace}/${met
 const namespaceOf = ({ metadata }: ResourceQuota): readonly string[] => [metadata.namespace ?? ''];
 
 export interface ResourceQuotaOptions extends ControllerOptions {
-  /** Returns the resources whose objects quotas can count; they may change while the controller runs. */
+  /** Returns the resources that quotas can count. The result may change while the controller runs. */
   resources: () => readonly ResourceRef[];
 }
 
-/** Starts the controller. Resolves once it has read the quotas. */
+/** Resolves once the controller has read the quotas. */
 export async function startResourceQuotas(options: ResourceQuotaOptions): Promise<void> {
   const { client, informers, timers, log, signal, resources } = options;
   const quotaClient = client.resource<ResourceQuota>(RESOURCE_QUOTAS);
@@ -75,7 +75,7 @@ export async function startResourceQuotas(options: ResourceQuotaOptions): Promis
       const counted = await Promise.all(limited(quota).map((ref) => listed(ref, namespace)));
       const { status, changesAt } = recount(quota, counted, timers.now());
       if (status !== undefined) await writeStatus(quota, status);
-      // Creates that did not see the announced limits were submitted before this write, so the next count contains them.
+      // Creates that did not see the announced limits precede this write, so the next count contains them.
       if (announced !== undefined) queue.add(key);
       usage.keepOnly(quotas.list().flatMap(limited));
       wakes.set(key, changesAt);

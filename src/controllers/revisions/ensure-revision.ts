@@ -13,13 +13,13 @@ import { type History, hasContentOf, newRevision, type RevisionKind, type Revisi
 export interface RevisionWriter<Owner extends RevisionOwner> {
   revisionClient: ResourceClient<ControllerRevision>;
   revisions: Informer<ControllerRevision>;
-  /** Writes status.collisionCount, from which the next name of a revision is derived. */
+  /** Writes status.collisionCount, which changes the name of the next revision. */
   countCollision(owner: Owner, collisionCount: number): Promise<unknown>;
 }
 
 /**
- * Creates the revision of the current template, or corrects its number. Resolves to the revision; undefined if a change of the owner or of
- * the revisions causes another attempt, or if the namespace is being deleted.
+ * Creates the revision of the current template, or corrects its number. Resolves with undefined if another change causes the next attempt,
+ * or if the namespace is being deleted.
  */
 export async function ensureRevision<Owner extends RevisionOwner>(
   writer: RevisionWriter<Owner>,
@@ -51,13 +51,13 @@ async function createRevision<Owner extends RevisionOwner>(
     if (!isApiError(error, 'AlreadyExists')) throw error;
   }
   const existing = await writer.revisionClient.get(name, namespace);
-  // The revision was created earlier, but the copy did not contain it yet.
+  // An earlier reconcile created the revision, but the informer had not received it yet.
   if (isControlledBy(existing, owner) && hasContentOf(existing, owner)) return existing;
   await writer.countCollision(owner, (owner.status?.collisionCount ?? 0) + 1);
   return undefined;
 }
 
-/** Deletes the revisions. Ignores revisions that no longer exist or have been replaced. */
+/** Ignores revisions that no longer exist or have been replaced. */
 export async function deleteRevisions(
   client: ResourceClient<ControllerRevision>,
   revisions: readonly ControllerRevision[],

@@ -1,6 +1,5 @@
 /**
- * Manages the history of a workload in ControllerRevisions: one for each template of its Pods. The functions are pure. The controllers of
- * DaemonSets and StatefulSets use this file.
+ * Manages the history of DaemonSets and StatefulSets: a ControllerRevision for each template. The functions are pure.
  * Source: pkg/controller/history, pkg/controller/daemon/update.go and pkg/controller/statefulset of v1.33 (behavior). The content of a
  * revision is the strategic merge patch with which `kubectl rollout undo` restores the template.
  */
@@ -10,7 +9,6 @@ import { controllerReference, type OwnerKind } from '../ownership/owner.ts';
 import { sameTemplate } from '../ownership/same-template.ts';
 import { templateHash } from '../ownership/template-hash.ts';
 
-/** A workload whose templates are recorded. */
 export interface RevisionOwner extends KubeObject {
   spec?: { template?: PodTemplateSpec; revisionHistoryLimit?: number };
   status?: { collisionCount?: number };
@@ -18,17 +16,17 @@ export interface RevisionOwner extends KubeObject {
 
 export interface RevisionKind {
   owner: OwnerKind;
-  /** The key of the label of a ControllerRevision that contains the hash of its template. */
+  /** The key of the label with the hash of the template. */
   hashLabel: string;
 }
 
 export interface History {
   /** The revision of the current template; undefined if it does not exist yet. */
   current: ControllerRevision | undefined;
-  /** Further revisions of the current template, which should not exist. */
+  /** Further revisions of the current template, which must be deleted. */
   duplicates: ControllerRevision[];
   old: ControllerRevision[];
-  /** The number that the current revision must have: higher than all old ones. */
+  /** The number that the current revision must have: higher than those of the old revisions. */
   revision: number;
 }
 
@@ -63,11 +61,11 @@ export function newRevision(owner: RevisionOwner, kind: RevisionKind, revision: 
   };
 }
 
-/** Whether the revision is that of the owner's current template. */
+/** Whether the revision records the owner's current template. */
 export const hasContentOf = (revision: ControllerRevision, owner: RevisionOwner): boolean =>
   sameTemplate(revision.data, contentOf(owner));
 
-/** Returns the template that the revision records; undefined if its content is not that of a workload. */
+/** Returns the recorded template; undefined if `data` contains none. */
 export function templateOf({ data }: ControllerRevision): PodTemplateSpec | undefined {
   const recorded = (data as { spec?: { template?: PodTemplateSpec & { $patch?: string } } } | undefined)?.spec
     ?.template;
@@ -76,6 +74,5 @@ export function templateOf({ data }: ControllerRevision): PodTemplateSpec | unde
   return template;
 }
 
-/** Returns the `count` revisions with the lowest numbers. */
 export const oldest = (revisions: readonly ControllerRevision[], count: number): ControllerRevision[] =>
   [...revisions].sort((a, b) => a.revision - b.revision).slice(0, Math.max(0, count));

@@ -1,7 +1,6 @@
 /**
- * Fills the Secrets of the type kubernetes.io/service-account-token with a token of their ServiceAccount, the certificate of the API's
- * authority and the namespace. Deletes a Secret whose ServiceAccount does not exist, and removes the references to a Secret that was
- * deleted.
+ * Adds to each Secret of the type kubernetes.io/service-account-token a token of its ServiceAccount, the certificate of the API's authority
+ * and the namespace. Deletes a Secret whose ServiceAccount does not exist, and removes references to deleted Secrets.
  *
  * Reads: secrets of this type, serviceaccounts. Writes: these secrets (update, delete), serviceaccounts (update).
  * Source: upstream's tokens_controller of v1.33 (behavior).
@@ -18,7 +17,6 @@ const TYPE = 'kubernetes.io/service-account-token';
 const NAME_ANNOTATION = 'kubernetes.io/service-account.name';
 const UID_ANNOTATION = 'kubernetes.io/service-account.uid';
 
-/** Signs a token of the ServiceAccount for the Secret with the name. */
 export type IssueLegacyToken = (
   namespace: string,
   account: { name: string; uid: string },
@@ -36,7 +34,7 @@ interface TokensOptions {
   issueLegacyToken: IssueLegacyToken;
 }
 
-/** Starts the controller. Resolves once it has read the Secrets and the ServiceAccounts. */
+/** Resolves once the controller has read the Secrets and the ServiceAccounts. */
 export async function startServiceAccountTokens({
   client,
   informers,
@@ -94,8 +92,8 @@ export async function startServiceAccountTokens({
 }
 
 /**
- * Resolves to the ServiceAccount of the Secret; undefined if it does not exist or has another UID. Reads the API, because a Secret must not
- * be deleted only because the informer has not seen the ServiceAccount.
+ * Resolves with undefined if the ServiceAccount does not exist or has another UID. Reads the API, because the informer may not have
+ * received the ServiceAccount yet.
  */
 async function accountOf(
   secret: Secret,
@@ -111,7 +109,7 @@ async function accountOf(
   }
 }
 
-/** Resolves to the Secret with its missing data and annotation, and the current `ca.crt`; undefined if the Secret is complete. */
+/** Adds missing data, and replaces an outdated `ca.crt`. Resolves with undefined if the Secret is complete. */
 async function fill(
   secret: Secret,
   account: ServiceAccount,

@@ -1,6 +1,5 @@
 /**
- * Compares Services with IPAddresses: reports which IPAddresses are missing, wrong or leaked, and which Services share an address or a
- * port.
+ * Compares Services with IPAddresses: finds missing, wrong and leaked IPAddresses, and Services that share an address or a port.
  * Source: the repair controllers of ipallocator and portallocator in pkg/registry/core/service of v1.33 (behavior, reasons and messages).
  */
 import type { IPAddress, Service } from '../../api/generated/types.ts';
@@ -19,13 +18,11 @@ export interface Finding {
   repair?: string;
 }
 
-/** The state with which a Service is compared. */
 export interface Others {
   addressOf(canonical: string): IPAddress | undefined;
   serviceOf(namespace: string, name: string): Service | undefined;
-  /** Whether a ServiceCIDR contains the address. */
   isInRange(ip: IpAddress): boolean;
-  /** Whether a Service that was created before `service` has the node port. */
+  /** Whether a Service older than `service` has the node port. */
   isPortOfOlder(port: number, service: Service): boolean;
 }
 

@@ -1,7 +1,6 @@
 /**
- * Repairs the IPAddresses of Services, and reports Services that share an address or a node port with an Event. The API server allocates
- * addresses and ports consistently. This controller is for objects that clients have changed, and for stores that an older version has
- * written.
+ * Repairs the IPAddresses of Services, and reports with Events which Services share an address or a node port. The API server allocates
+ * both consistently. This controller handles objects that clients have changed, and stores that an older version has written.
  *
  * Reads: services, ipaddresses, servicecidrs. Writes: ipaddresses, events.
  * Invariant: an IPAddress is written only after the objects have been read from the API, because the informers' caches of Services and
@@ -71,7 +70,7 @@ export async function startServiceAddresses(options: ControllerOptions): Promise
   const { repair, reviewAddressAt } = createRepairs(options, local);
   complete.resolve();
 
-  /** Reviews a Service or an IPAddress. `key`: NAMESPACE/NAME of a Service, or an address. */
+  /** `key`: NAMESPACE/NAME of a Service, or an address. */
   async function review(key: string): Promise<void> {
     await complete.promise;
     const [namespace = '', name] = key.split('/');
@@ -82,9 +81,7 @@ export async function startServiceAddresses(options: ControllerOptions): Promise
   }
 }
 
-/**
- * Returns functions that check a finding against the API, then repair or delete the IPAddress. `local`: reads from the informers' caches.
- */
+/** The functions check a finding against the API before they repair or delete an IPAddress. `local`: reads from the informers' caches. */
 function createRepairs({ client, timers, log, signal }: ControllerOptions, local: Others) {
   const addressClient = client.resource<IPAddress>(IP_ADDRESSES);
   const serviceClient = client.resource<Service>(SERVICES);

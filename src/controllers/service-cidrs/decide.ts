@@ -1,15 +1,15 @@
-/** Decides about a ServiceCIDR: whether it is ready, and whether it may be deleted. */
+/** Decides whether a ServiceCIDR is ready, and whether it may be deleted. */
 import type { Condition, IPAddress, ServiceCIDR } from '../../api/generated/types.ts';
 import { ALLOCATOR, MANAGED_BY_LABEL } from '../../api/networking.k8s.io/v1/ip-address/index.ts';
 import { type IpRange, parseIp, parseIpRange, rangeContains, rangeContainsRange } from '../../machinery/ip.ts';
 
-/** The finalizer that keeps a ServiceCIDR while addresses of the ServiceCIDR are in use. */
+/** Keeps a ServiceCIDR in the API while its addresses are in use. */
 export const FINALIZER = 'networking.k8s.io/service-cidr-finalizer';
 
 export interface Verdict {
-  /** The finalizers that the object should have; undefined if they are right. */
+  /** The finalizers to write; undefined if they are correct. */
   finalizers?: string[];
-  /** The condition Ready without its time; undefined while the ServiceCIDR is being deleted without an obstacle. */
+  /** The condition Ready without its time; undefined while nothing prevents the deletion. */
   ready?: Omit<Condition, 'lastTransitionTime'>;
 }
 
@@ -24,9 +24,8 @@ const TERMINATING = {
 const rangesOf = ({ spec }: ServiceCIDR): IpRange[] => (spec?.cidrs ?? []).flatMap((cidr) => parseIpRange(cidr) ?? []);
 
 /**
- * Returns what must change. A ServiceCIDR may be deleted if each address of a Service in its ranges is also in another ServiceCIDR that is
- * not being deleted. `others`: the other ServiceCIDRs. Source: canDeleteCIDR of pkg/controller/servicecidrs of v1.33 (behavior), which also
- * counts ServiceCIDRs that are being deleted.
+ * A ServiceCIDR may be deleted if each Service address in its ranges is also in another ServiceCIDR that is not being deleted. Source:
+ * canDeleteCIDR of pkg/controller/servicecidrs of v1.33 (behavior), which also counts ServiceCIDRs that are being deleted.
  */
 export function decide(cidr: ServiceCIDR, others: readonly ServiceCIDR[], addresses: readonly IPAddress[]): Verdict {
   const { deletionTimestamp, finalizers = [] } = cidr.metadata;

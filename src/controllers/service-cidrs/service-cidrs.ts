@@ -1,5 +1,5 @@
 /**
- * Reports that ServiceCIDRs are ready, and delays the deletion of ServiceCIDRs whose addresses are in use, with a finalizer.
+ * Marks ServiceCIDRs as ready. Keeps deleted ServiceCIDRs, with a finalizer, while their addresses are in use.
  *
  * Reads: servicecidrs, ipaddresses. Writes: servicecidrs (finalizers, status).
  * Source: pkg/controller/servicecidrs of v1.33 (behavior and wording), except that upstream waits 10 s before it removes the finalizer:
@@ -17,7 +17,7 @@ export async function startServiceCidrs({ client, informers, timers, log, signal
   const cidrClient = client.resource<ServiceCIDR>(SERVICE_CIDRS);
   const queue = createWorkQueue({ name: 'service-cidrs', process: reconcile, log, timers, signal });
   const add = ({ metadata }: ServiceCIDR): void => queue.add(metadata.name);
-  /** Queues the ServiceCIDRs that are being deleted, because their deletion depends on the other ServiceCIDRs and on the IPAddresses. */
+  /** The deletion of a ServiceCIDR depends on the other ServiceCIDRs and on the IPAddresses. */
   const addDeleted = (): void => {
     for (const cidr of cidrs.list()) if (cidr.metadata.deletionTimestamp !== undefined) add(cidr);
   };
@@ -39,7 +39,7 @@ export async function startServiceCidrs({ client, informers, timers, log, signal
     if (cidr === undefined) return;
     const others = cidrs.list().filter((other) => other !== cidr);
     try {
-      // An address that was allocated before the deletion began may not be in the local copy yet.
+      // The informer may not have received an address yet that was allocated before the deletion began.
       const inUse =
         cidr.metadata.deletionTimestamp === undefined
           ? addresses.list()

@@ -1,7 +1,7 @@
 /**
- * Decides which Services of type LoadBalancer have the addresses of the nodes. Only one of them can use a port of these addresses: the
- * first keeps the port, and the others wait until it is free. A Service without addresses also waits for node ports and host ports, so that
- * the Service takes no connections from them.
+ * Decides which Services of type LoadBalancer get the addresses of the nodes. Only one Service can use a port of these addresses: the
+ * others wait until the port is free. A Service without addresses also waits while a node port or host port uses the port, so that the
+ * Service does not take over its connections.
  */
 import type { LoadBalancerIngress, Node, Service } from '../../api/generated/types.ts';
 import { type IpFamily, parseIp } from '../../machinery/ip.ts';
@@ -11,23 +11,22 @@ export interface Assignment {
   service: Service;
   /** The addresses at which clients reach the Service; an empty list while it waits. */
   ingress: LoadBalancerIngress[];
-  /** Why the Service waits; undefined if it does not. */
   waitsFor?: string;
 }
 
-/** Whether lifepod provides the load balancer of the Service. Another program provides it for a Service with a class. */
+/** Whether lifepod provides the load balancer. A Service with a class has a load balancer of another program. */
 export const isBalanced = ({ metadata, spec }: Service): boolean =>
   spec?.type === 'LoadBalancer' && spec.loadBalancerClass === undefined && metadata.deletionTimestamp === undefined;
 
 export const hasIngress = ({ status }: Service): boolean => (status?.loadBalancer?.ingress ?? []).length > 0;
 
-/** Returns the ports of a Service, such as `TCP/80`. */
+/** Returns texts such as `TCP/80`. */
 export const portsOf = ({ spec }: Service): string[] =>
   (spec?.ports ?? []).map(({ protocol = 'TCP', port }) => `${protocol}/${port}`);
 
 export const nameOf = ({ metadata }: KubeObject): string => `${metadata.namespace}/${metadata.name}`;
 
-/** Returns the InternalIPs of the nodes by family, sorted by node, each once. */
+/** Returns the InternalIPs of the nodes without duplicates, in the order of the node names. */
 export function nodeAddresses(nodes: readonly Node[]): Record<IpFamily, string[]> {
   const found: Record<IpFamily, Set<string>> = { IPv4: new Set(), IPv6: new Set() };
   const sorted = [...nodes].sort((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1));
@@ -39,7 +38,7 @@ export function nodeAddresses(nodes: readonly Node[]): Record<IpFamily, string[]
   return { IPv4: [...found.IPv4], IPv6: [...found.IPv6] };
 }
 
-/** Compares two Services for sorting: a Service that has addresses already comes first, then the older Service. */
+/** Sort order: Services that already have addresses first, then by age. */
 function precedes(a: Service, b: Service): number {
   const rank = (service: Service): string =>
     `${hasIngress(service) ? 0 : 1} ${service.metadata.creationTimestamp ?? ''} ${nameOf(service)}`;
@@ -47,8 +46,8 @@ function precedes(a: Service, b: Service): number {
 }
 
 /**
- * Assigns the addresses to the Services for which isBalanced() holds. Visits each port of each Service once. `otherUse` returns what else
- * uses a port of the Service, for a message; undefined if there is none.
+ * Assigns the addresses to Services for which isBalanced() holds. `otherUse` describes what else uses a port, for a message; undefined if
+ * nothing does.
  */
 export function assignLoadBalancers(
   services: readonly Service[],

@@ -1,38 +1,36 @@
 /**
- * Finds the Services and Pods that use ports of the nodes besides load balancers, and those of them that get no connections because the
- * rules of the nodes look up load balancers first, then node ports, then host ports. The functions are pure.
+ * Finds node ports and host ports that conflict with load balancers or with each other. The nodes look up load balancers first, then node
+ * ports, then host ports, so the later ones get no connections. The functions are pure.
  */
 import { hostPortsOf } from '../../api/core/v1/pod/host-ports.ts';
 import { hasEnded } from '../../api/core/v1/pod/status/final-phase.ts';
 import type { Node, Pod, Service } from '../../api/generated/types.ts';
 import { type Assignment, nameOf, nodeAddresses, portsOf } from './assign.ts';
 
-/** A node port or a host port. */
 export interface PortUse {
   /** The protocol and the port number, such as `TCP/80`. */
   port: string;
   kind: 'node port' | 'host port';
   object: Service | Pod;
-  /** Whether connections to the addresses of the nodes reach the port: a host port may be open on another address only. */
+  /** Whether the port is open at the addresses of the nodes. A host port may be open at another address only. */
   isAtNodes: boolean;
 }
 
 export interface HiddenUse {
   use: PortUse;
-  /** The message of the Event for the object of the use: what is wrong, and what to do. */
+  /** The message of an Event about the object: what is wrong, and what to do. */
   message: string;
 }
 
-/** The only key of an index of the Pods that have host ports on a node. */
 export const WITH_HOST_PORTS = 'host-ports';
 
 export const hasHostPorts = (pod: Pod): boolean =>
   (pod.spec?.nodeName ?? '') !== '' && !hasEnded(pod) && hostPortsOf(pod).length > 0;
 
-/** Returns the key for an index of the Pods that have host ports on a node. */
+/** An index key for Pods that have host ports on a node. */
 export const byHostPorts = (pod: Pod): readonly string[] => (hasHostPorts(pod) ? [WITH_HOST_PORTS] : []);
 
-/** Returns the uses of the Services, and of the Pods for which hasHostPorts() holds. */
+/** `pods` must have host ports on a node. */
 export function portUses(services: readonly Service[], pods: readonly Pod[], nodes: readonly Node[]): PortUse[] {
   const addresses = nodeAddresses(nodes);
   const atNodes = new Set(['', '0.0.0.0', '::', ...addresses.IPv4, ...addresses.IPv6]);
@@ -49,11 +47,11 @@ export function portUses(services: readonly Service[], pods: readonly Pod[], nod
   return [...nodePorts, ...hostPorts];
 }
 
-/** Returns what uses the port, such as `the host port of the Pod a/web`. */
+/** Returns, for example, `the host port of the Pod a/web`. */
 const textOf = ({ kind, object }: PortUse): string =>
   `the ${kind} of the ${kind === 'host port' ? 'Pod' : 'Service'} ${nameOf(object)}`;
 
-/** Whether a port of the Service and the use lead to the same Pods: the Service has the node port, or selects the Pod. */
+/** Whether both lead to the same Pods: the Service has the node port, or selects the Pod. */
 function sharesPods(service: Service, { kind, object }: PortUse): boolean {
   if (object.metadata.namespace !== service.metadata.namespace) return false;
   if (kind === 'node port') return object.metadata.name === service.metadata.name;
@@ -62,8 +60,8 @@ function sharesPods(service: Service, { kind, object }: PortUse): boolean {
 }
 
 /**
- * Returns a function that returns what already uses the port at the addresses of the nodes, such as `the host port of the Pod a/web`;
- * undefined if nothing does, or only the Service itself and its Pods do.
+ * The function describes another use of the port at the addresses of the nodes, such as `the host port of the Pod a/web`. Its result is
+ * undefined if nothing else uses the port, apart from the Service itself and its Pods.
  */
 export function otherUseIn(uses: readonly PortUse[]): (service: Service, port: string) => string | undefined {
   const byPort = Map.groupBy(
@@ -76,7 +74,7 @@ export function otherUseIn(uses: readonly PortUse[]): (service: Service, port: s
   };
 }
 
-/** Returns the uses that get no connections, or none to the addresses of the nodes, because a load balancer or a node port gets them. */
+/** Returns the uses that get no connections, or none to the addresses of the nodes, because of a load balancer or a node port. */
 export function hiddenUses(uses: readonly PortUse[], assignments: readonly Assignment[]): HiddenUse[] {
   const balanced = new Map<string, Service>();
   for (const { service, ingress } of assignments)

@@ -15,10 +15,7 @@ const service = (name: string): Service => ({
   spec: { type: 'LoadBalancer', ports: [{ port: 80 }] },
 });
 
-/**
- * Creates a registry with one node. The controller runs from a call of `start` until the end of the test, or until the result of `start` is
- * aborted.
- */
+/** Creates a registry with one node. The controller runs until the end of the test, or until the test aborts the result of `start`. */
 async function cluster() {
   const backend = await registryBackend();
   const client = clientOf(backend);

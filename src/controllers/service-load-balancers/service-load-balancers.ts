@@ -1,9 +1,9 @@
 /**
- * Fills in the status of Services of type LoadBalancer: the addresses of the nodes. A Service whose port is in use stays pending, with an
+ * Writes the addresses of the nodes into the status of Services of type LoadBalancer. A Service whose port is in use stays pending, with an
  * Event, until the port is free. Node ports and host ports that a Service hides get an Event.
  *
  * Reads: services, nodes, pods. Writes: services (status), events.
- * Source: the service controller of k8s.io/cloud-provider of v1.33 (reasons of the Events); its load balancers are external, and never
+ * Source: the service controller of k8s.io/cloud-provider of v1.33 (reasons of the Events). Its load balancers are external, and do not
  * compete for ports.
  */
 import { isDeepStrictEqual } from 'node:util';
@@ -40,7 +40,7 @@ export async function startServiceLoadBalancers(options: ControllerOptions): Pro
   const { informers, timers, log, signal } = options;
   const { carryOut, report } = createWriter(options);
   const queue = createWorkQueue({ name: 'service-load-balancers', process: assignAll, log, timers, signal });
-  /** Whether the informers' caches are complete. Until then, a missing node would cause its addresses to be withdrawn. */
+  /** Whether the informers' caches are complete. Until then, Services would lose the addresses of nodes that have not been read yet. */
   let isComplete = false;
   const enqueue = (): void => {
     if (isComplete) queue.add('all');
@@ -100,11 +100,10 @@ export async function startServiceLoadBalancers(options: ControllerOptions): Pro
   }
 }
 
-/** Returns functions that write the statuses of Services, and report changes and hidden uses. */
 function createWriter({ client, timers, log, signal }: ControllerOptions) {
   const serviceClient = client.resource<Service>(SERVICES);
   const events = createEventRecorder(client, { component: 'service-controller', timers, log, signal });
-  /** By the UID of a waiting Service: what it waits for, which is reported once. */
+  /** By the UID of a waiting Service: the cause that was reported. Each cause is reported once. */
   const reported = new Map<string, string>();
   async function carryOutOne({ service, ingress, waitsFor }: Assignment): Promise<void> {
     const { uid = '' } = service.metadata;
@@ -124,14 +123,14 @@ function createWriter({ client, timers, log, signal }: ControllerOptions) {
       events.event(service, 'Warning', 'SyncLoadBalancerFailed', `Error syncing load balancer: ${waitsFor}`);
     }
   }
-  /** Carries out all assignments that it can, and resolves with the errors of the others. */
+  /** Carries out as many assignments as possible, and resolves with the errors. */
   async function carryOut(assignments: readonly Assignment[]): Promise<unknown[]> {
     const waiting = new Set(assignments.flatMap(({ service, waitsFor }) => (waitsFor ? [service.metadata.uid] : [])));
     for (const uid of reported.keys()) if (!waiting.has(uid)) reported.delete(uid);
     const errors: unknown[] = [];
-    /** Ports of Services that still have the addresses that they must give up. */
+    /** Ports of Services that still have addresses, but must lose them. */
     const occupied = new Set<string>();
-    // Addresses are withdrawn from Services before other Services get them.
+    // Services lose addresses before other Services get them.
     for (const each of [...assignments].sort((a, b) => a.ingress.length - b.ingress.length)) {
       const ports = portsOf(each.service);
       if (!hasIngress(each.service) && ports.some((port) => occupied.has(port))) continue;
@@ -144,7 +143,7 @@ function createWriter({ client, timers, log, signal }: ControllerOptions) {
     }
     return errors;
   }
-  /** The uses that were hidden at the last call, each of which is reported once. */
+  /** The uses at the last call. Each is reported once while it stays hidden. */
   let hidden = new Set<string>();
   function report(uses: readonly HiddenUse[]): void {
     const before = hidden;

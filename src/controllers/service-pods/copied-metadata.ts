@@ -1,9 +1,9 @@
 /**
- * Copies the labels and annotations that endpoints take from a Service or from Endpoints: all of them, but none if they are large, because
- * each slice would have a copy. (Upstream has no limit.)
+ * Copies the labels and annotations that endpoints take from a Service or from Endpoints. If they are large, none are copied, because each
+ * slice would have a copy. (Upstream has no limit.)
  */
 
-/** The maximum number of characters of keys and values together. */
+/** In characters of all keys and values. */
 const MAX_CHARACTERS = 16 * 1024;
 
 export function copied(entries: Readonly<Record<string, string>> = {}): Record<string, string> {

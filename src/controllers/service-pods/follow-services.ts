@@ -1,9 +1,8 @@
 /**
- * Finds the Services that a change concerns: the Service that changed, and those whose selector matches a Pod that changed; and the Pods of
- * a Service. The controllers endpoints and endpoint-slice use this file.
+ * Finds the Services whose endpoints may have changed, and the Pods of a Service.
  *
- * A change of a Pod visits the Services of its namespace whose selector begins with one of the Pod's labels, and a Service visits the Pods
- * that have the rarest of its labels: neither visits all objects.
+ * Neither search visits all objects: a Pod visits the Services of its namespace whose selector begins with one of the Pod's labels, and a
+ * Service visits the Pods with the rarest of its labels.
  * Source: pkg/controller/endpointslice and the package endpointslice/util of v1.33 (behavior).
  */
 import { isDeepStrictEqual } from 'node:util';
@@ -17,12 +16,12 @@ import { type ControllerOptions, nodeNamesOf } from '../controller.ts';
 import { isPodReady } from '../ownership/pod-state.ts';
 
 /**
- * The number of buckets in an index for the labels of a namespace. Labels share buckets, so that a Pod with many labels takes little memory
- * in the index.
+ * The number of index buckets for the labels of a namespace. Labels share buckets, so that a Pod with many labels takes little memory in
+ * the index.
  */
 const BUCKETS = 1024;
 
-/** Returns the labels that a Pod of the Service has. A Service without a selector has no Pods. */
+/** A Service without a selector has no Pods. */
 const selectorOf = ({ spec }: Service): [key: string, value: string][] => Object.entries(spec?.selector ?? {});
 
 export const hasSelector = (service: Service): boolean => selectorOf(service).length > 0;
@@ -33,15 +32,12 @@ const labelKey = (namespace: string | undefined, [label, value]: readonly [strin
 const labelKeys = ({ metadata: { namespace, labels = {} } }: KubeObject): string[] =>
   Object.entries(labels).map((label) => labelKey(namespace, label));
 
-/** Returns the bucket of a label. Objects without the label may have the same bucket. */
+/** Different labels may have the same bucket. */
 const bucketOf = (key: string): string => `${key.slice(0, key.indexOf('/'))}/${crc32(key) % BUCKETS}`;
 
-/** Returns the keys for an index of objects by the buckets of their labels. */
 const labelBuckets = (object: KubeObject): string[] => [...new Set(labelKeys(object).map(bucketOf))];
 
-/**
- * Returns the key for an index of Services by the first label of their selectors in alphabetical order; an empty list without a selector.
- */
+/** Index keys of Services: the alphabetically first label of the selector. */
 function selectorKeys(service: Service): string[] {
   const [first] = selectorOf(service).sort(([a], [b]) => (a < b ? -1 : 1));
   return first === undefined ? [] : [labelKey(service.metadata.namespace, first)];
@@ -52,7 +48,6 @@ const matches = (service: Service, pod: Pod): boolean =>
 
 const keyOf = ({ metadata }: KubeObject): string => `${metadata.namespace}/${metadata.name}`;
 
-/** Whether the difference between two states of a Pod can change its endpoints. */
 function endpointsChanged(pod: Pod, old: Pod): boolean {
   const [now, before] = [pod, old].map(({ metadata, spec, status }) => [
     metadata.deletionTimestamp === undefined,
@@ -63,7 +58,7 @@ function endpointsChanged(pod: Pod, old: Pod): boolean {
   return isPodReady(pod) !== isPodReady(old) || hasEnded(pod) !== hasEnded(old) || !isDeepStrictEqual(now, before);
 }
 
-/** Whether the difference between two states of a Pod can change the Services to which it belongs. */
+/** Whether the change of the Pod can change to which Services it belongs. */
 const membershipChanged = ({ metadata, spec }: Pod, old: Pod): boolean =>
   spec?.hostname !== old.spec?.hostname ||
   spec?.subdomain !== old.spec?.subdomain ||
@@ -73,15 +68,15 @@ export interface FollowedServices {
   services: Informer<Service>;
   /** Resolves once the informers' caches of Services and Pods are complete. */
   synced: Promise<unknown>;
-  /** Returns the Pods that the Service selects, in no particular order. */
+  /** In no particular order. */
   podsOf(service: Service): Pod[];
   /** Calls `changed` for the Services with Pods on the node. */
   nodeChanged(name: string): void;
 }
 
 /**
- * Calls `changed` with the key of each Service whose endpoints may have changed: its namespace, `/` and its name. Calls `deleted` before
- * that if the Service was deleted.
+ * Calls `changed` with the key of each Service whose endpoints may have changed: its namespace, `/` and its name. If the Service was
+ * deleted, calls `deleted` first.
  */
 export function followServices(
   { informers, signal }: Pick<ControllerOptions, 'informers' | 'signal'>,

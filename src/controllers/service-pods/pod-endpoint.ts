@@ -8,16 +8,15 @@ import { canonicalIp, type IpFamily } from '../../machinery/ip.ts';
 import { endpointIpErrors } from '../../machinery/ip-address.ts';
 import { readyCondition } from '../ownership/pod-state.ts';
 
-/** The annotation of Endpoints and EndpointSlices with the time of the change of a Pod or Service that caused their last change. */
+/** An annotation of Endpoints and EndpointSlices: the time of the Pod or Service change that caused their last update. */
 export const TRIGGER_TIME = 'endpoints.kubernetes.io/last-change-trigger-time';
-/** The label of the Endpoints and EndpointSlices of Services without a cluster IP. */
+/** The label of Endpoints and EndpointSlices of Services without a cluster IP. */
 export const HEADLESS_LABEL = 'service.kubernetes.io/headless';
 
 export const isHeadless = ({ spec }: Service): boolean => !spec?.clusterIP || spec.clusterIP === 'None';
 
 /**
- * Returns the Pod's addresses of the family in their canonical form. Omits addresses that no endpoint may have, such as loopback addresses:
- * the API would reject the endpoints of all Pods together with them.
+ * Returns canonical addresses. Omits invalid ones, such as loopback addresses, because the API would reject the whole list of endpoints.
  */
 export function addressesOf({ status }: Pod, family: IpFamily): string[] {
   const listed = (status?.podIPs ?? []).map(({ ip }) => ip);
@@ -25,7 +24,7 @@ export function addressesOf({ status }: Pod, family: IpFamily): string[] {
   return ips.flatMap((ip) => (endpointIpErrors(ip, family).length === 0 ? (canonicalIp(ip) ?? []) : []));
 }
 
-/** Whether the Pod may be an endpoint: it has not ended. `terminating`: whether Pods that are being deleted may be endpoints, too. */
+/** Whether the Pod may be an endpoint. `terminating`: whether Pods that are being deleted may be endpoints. */
 export const isEndpoint = (pod: Pod, terminating: boolean): boolean =>
   !hasEnded(pod) && (terminating || pod.metadata.deletionTimestamp === undefined);
 
@@ -41,8 +40,8 @@ export const podReference = ({ metadata: { namespace, name, uid } }: Pod): Objec
 });
 
 /**
- * Returns the number of the Pod's port to which the port of a Service is forwarded; undefined if the Pod has no port of this name and
- * protocol. Ports of init containers count only if the containers are sidecars, and ports of defer containers do not count.
+ * Returns the port of the Pod that receives the connections; undefined if the Pod has no port of this name and protocol. Ports of sidecars
+ * count, those of other init containers and of defer containers do not.
  */
 export function targetPortOf({ spec }: Pod, { port, targetPort = port, protocol = 'TCP' }: ServicePort) {
   if (typeof targetPort === 'number') return targetPort;
@@ -53,9 +52,8 @@ export function targetPortOf({ spec }: Pod, { port, targetPort = port, protocol 
   return undefined;
 }
 
-/** Returns the time of the last change of the Pod's readiness; undefined if it was never reported. */
+/** Returns when the Pod's readiness last changed; undefined if it was never reported. */
 export const readinessChangedAt = (pod: Pod): string | undefined => readyCondition(pod)?.lastTransitionTime;
 
-/** Returns the earliest of the times, which are in the format of the API; undefined if there is none. */
 export const earliest = (times: readonly (string | undefined)[]): string | undefined =>
   times.filter((time) => time !== undefined).sort()[0];

@@ -1,11 +1,9 @@
-/** Makes objects for the tests of the controllers of endpoints, in the namespace `a`. */
 import type { Container, Node, Pod, PodSpec, Service, ServiceSpec } from '../../api/generated/types.ts';
 import type { ObjectMeta } from '../../machinery/meta.ts';
 
 export const CREATED = '2026-01-31T12:00:00Z';
 export const READY_AT = '2026-01-31T12:00:05Z';
 
-/** Returns a Service `web` that selects the Pods with the label app=web, and forwards its port 80 to the port `http` of these Pods. */
 export const service = (spec: Partial<ServiceSpec> = {}, metadata: Partial<ObjectMeta> = {}): Service => ({
   apiVersion: 'v1',
   kind: 'Service',
@@ -20,16 +18,12 @@ export const service = (spec: Partial<ServiceSpec> = {}, metadata: Partial<Objec
 });
 
 export interface PodState {
-  /** The addresses of the Pod; default: 10.0.0.1. */
   ips?: string[];
-  /** Whether the Pod is Ready; default: true. */
   isReady?: boolean;
-  /** Whether the Pod is being deleted. */
   terminates?: boolean;
-  /** The phase of the Pod; default: Running. */
   phase?: string;
   labels?: Record<string, string>;
-  /** The name of the node; default: n1; '' stands for no node. */
+  /** Default: n1; '' stands for no node. */
   node?: string;
   /** The number of the port `http`; default: 8080. */
   port?: number;
@@ -70,7 +64,6 @@ export const node = (name: string, zone?: string): Node => ({
   metadata: { name, labels: zone === undefined ? {} : { 'topology.kubernetes.io/zone': zone } },
 });
 
-/** Returns the address 10.0.X.Y of the Pod with the number. */
 export const ipOf = (number: number): string => `10.0.${Math.floor(number / 250)}.${1 + (number % 250)}`;
 
 export const podsNumbered = (from: number, to: number, state: PodState = {}): Pod[] =>

@@ -1,5 +1,5 @@
 /**
- * Carries out decisions about StatefulSets.
+ * Writes decisions about StatefulSets to the API.
  * Source: pkg/controller/statefulset/stateful_pod_control.go of v1.33 (behavior, reasons and wording).
  */
 import { isDeepStrictEqual } from 'node:util';
@@ -23,7 +23,7 @@ export interface StatefulWriter extends PodWriter, RevisionWriter<StatefulSet> {
   claims: Informer<PersistentVolumeClaim>;
 }
 
-/** Writes status.collisionCount, unless the StatefulSet has changed meanwhile. */
+/** Writes status.collisionCount. Ignores a conflict, because the change that caused it queues the StatefulSet. */
 export const countCollision = (
   client: ResourceClient<StatefulSet>,
   set: StatefulSet,
@@ -32,9 +32,8 @@ export const countCollision = (
   unlessChanged(client.updateStatus({ ...set, status: { replicas: 0, ...set.status, collisionCount } }));
 
 /**
- * Unmarks Pods, writes claims and their owners, corrects, deletes and creates Pods, deletes revisions, then writes the status. Pods are
- * deleted only after their claims have their owners, and not after a failure, so that a claim that the retention policy deletes is not left
- * over. Resolves once the informers' caches contain the writes; rejects if a write has failed.
+ * Resolves once the informers' caches contain the writes. Rejects if a write has failed. A Pod is deleted only after its claims have their
+ * owners, so that the garbage collector deletes the claims that the retention policy does not retain.
  */
 export async function carryOut(writer: StatefulWriter, set: StatefulSet, decision: Decision): Promise<void> {
   for (const { type, reason, message } of decision.events) writer.events.event(set, type, reason, message);
@@ -65,7 +64,7 @@ interface Turn {
   visible: Promise<void>[];
 }
 
-/** Ignores the error with which the API rejects every create in a namespace that is being deleted, together with the StatefulSet. */
+/** Every create in a namespace that is being deleted fails. The StatefulSet is about to be deleted as well. */
 async function unlessNamespaceEnds(creation: Promise<void>): Promise<void> {
   try {
     await creation;
@@ -89,8 +88,8 @@ async function tryCreate(turn: Turn, member: NewMember): Promise<void> {
     if (isNamespaceTerminating(error)) throw error;
     if (isApiError(error, 'AlreadyExists')) {
       const existing = await unlessChanged(writer.podClient.get(name, namespace));
-      // The StatefulSet has the Pod, but the copy did not contain it yet. If another owner has the Pod, throw the error, so that the create
-      // is tried again: a change of that Pod does not queue this StatefulSet.
+      // An earlier reconcile created the Pod, but the informer had not received it yet. If another owner has the Pod, throw the error, so
+      // that the create is repeated: a change of that Pod does not queue this StatefulSet.
       if (existing !== undefined && isControlledBy(existing, set)) return;
       throw error;
     }
@@ -107,10 +106,7 @@ function report(
   events.event(set, type, reason, message);
 }
 
-/**
- * Creates the claims. AlreadyExists is success. Rejects at the first claim that cannot be created, and reports the failure as an Event
- * unless the namespace is being deleted.
- */
+/** AlreadyExists is success. Rejects at the first claim that cannot be created. */
 async function createClaims({ writer, set, visible }: Turn, { pod, claims }: NewMember): Promise<void> {
   const suffix = `in StatefulSet ${set.metadata.name}`;
   for (const claim of claims) {
@@ -131,7 +127,7 @@ async function createClaims({ writer, set, visible }: Turn, { pod, claims }: New
   }
 }
 
-/** Writes the owners of a claim. Rejects with Conflict if the claim has changed meanwhile, so that the decision is repeated. */
+/** Rejects with Conflict if the claim has changed meanwhile, so that the decision is repeated. */
 async function changeOwners({ writer, visible }: Turn, { claim, references }: ClaimChange): Promise<void> {
   const metadata = { ...claim.metadata, ownerReferences: references };
   try {

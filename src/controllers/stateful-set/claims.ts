@@ -1,6 +1,6 @@
 /**
- * Builds the claims of a StatefulSet's Pods, and determines the owners by which the retention policy deletes the claims. The functions are
- * pure.
+ * Builds the claims of a StatefulSet's Pods, and determines the owner references with which the garbage collector implements the retention
+ * policy. The functions are pure.
  * Source: getPersistentVolumeClaims, isClaimOwnerUpToDate and updateClaimOwnerRefForSetAndPod of
  * pkg/controller/statefulset/stateful_set_utils.go of v1.33 (behavior).
  */
@@ -10,11 +10,10 @@ import { type KubeObject, type OwnerReference, uidOf } from '../../machinery/met
 export const claimTemplatesOf = ({ spec }: StatefulSet): readonly PersistentVolumeClaim[] =>
   spec?.volumeClaimTemplates ?? [];
 
-/** Returns the name of the claim of a Pod. `template`: the name of the template for the claim. */
+/** `template`: the name of the claim template. */
 export const claimNameOf = ({ metadata }: StatefulSet, template: string, ordinal: number): string =>
   `${template}-${metadata.name}-${ordinal}`;
 
-/** Returns the claims of the Pod with the ordinal, as they are created. */
 export const claimsOf = (set: StatefulSet, ordinal: number): PersistentVolumeClaim[] =>
   claimTemplatesOf(set).map(({ metadata, spec }) => ({
     apiVersion: 'v1',
@@ -47,7 +46,7 @@ const isOfType = (reference: OwnerReference, { type }: Owner): boolean =>
 const refersTo = (reference: OwnerReference, owner: Owner): boolean =>
   isOfType(reference, owner) && reference.uid === uidOf(owner.object);
 
-/** Whether the reference is to an earlier object with the name of the owner. */
+/** Whether the reference is to an earlier object with the owner's name. */
 const isStale = (reference: OwnerReference, owner: Owner): boolean =>
   isOfType(reference, owner) &&
   reference.name === owner.object.metadata.name &&
@@ -59,8 +58,8 @@ const ownersOf = (set: StatefulSet, pod: KubeObject): [Owner, Owner] => [
 ];
 
 /**
- * Whether the claim is about to be deleted with an earlier Pod of the name `podName`, which the StatefulSet has scaled down. The next Pod
- * of the name waits until the claim is deleted.
+ * Whether the claim is about to be deleted with an earlier Pod `podName`, which was scaled down. A new Pod must wait until the claim is
+ * deleted.
  */
 export function isStaleClaim(set: StatefulSet, claim: PersistentVolumeClaim, podName: string): boolean {
   if (!policyOf(set).onScale) return false;
@@ -69,16 +68,13 @@ export function isStaleClaim(set: StatefulSet, claim: PersistentVolumeClaim, pod
 }
 
 export interface ClaimOwners {
-  /** The owner references that the claim must have; undefined if it has them, or is about to be deleted with an earlier owner. */
+  /** The owner references to write; undefined if the claim has them already, or is about to be deleted with an earlier owner. */
   references: OwnerReference[] | undefined;
   /** Whether another controller owns the claim, so that the retention policy is ignored. */
   hasConflict: boolean;
 }
 
-/**
- * Returns the owners that the claim of the Pod must have by the retention policy. `isScaledDown`: whether the ordinal of the Pod is outside
- * of the range.
- */
+/** Applies the retention policy. `isScaledDown`: whether the ordinal of the Pod is out of range. */
 export function claimOwners(
   set: StatefulSet,
   pod: Pod,
@@ -89,7 +85,7 @@ export function claimOwners(
   const owners = ownersOf(set, pod);
   const { onScale, onDelete } = policyOf(set);
   const isOwn = (reference: OwnerReference): boolean => owners.some((owner) => refersTo(reference, owner));
-  // The claim belongs to an earlier StatefulSet or Pod with the name, and is about to be deleted with it.
+  // The claim is about to be deleted with an earlier StatefulSet or Pod of the same name.
   if (before.some((reference) => owners.some((owner) => isStale(reference, owner))))
     return { references: undefined, hasConflict: false };
   const hasConflict =

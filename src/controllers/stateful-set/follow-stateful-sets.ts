@@ -1,7 +1,3 @@
-/**
- * Follows StatefulSets, their Pods, ControllerRevisions and PersistentVolumeClaims, and reports the keys of the StatefulSets that must be
- * reconciled.
- */
 import { isDeepStrictEqual } from 'node:util';
 import type { ControllerRevision, PersistentVolumeClaim, Pod, StatefulSet } from '../../api/generated/types.ts';
 import { CONTROLLER_REVISIONS, PERSISTENT_VOLUME_CLAIMS, PODS, STATEFUL_SETS } from '../../api/resources.ts';
@@ -17,11 +13,14 @@ export interface Followed {
   claims: Informer<PersistentVolumeClaim>;
 }
 
-/** Returns the keys for an index: the namespace and the names of the claims of a StatefulSet, without the ordinals. */
+/** Index keys: the namespace, and the names of the StatefulSet's claims without the ordinals. */
 const claimPrefixes = (set: StatefulSet): readonly string[] =>
   claimTemplatesOf(set).map(({ metadata }) => `${set.metadata.namespace}/${metadata.name}-${set.metadata.name}`);
 
-/** Follows the objects. `changed` and `deleted` are called with the key of a StatefulSet: its namespace, `/` and its name. */
+/**
+ * Follows StatefulSets, their Pods, ControllerRevisions and PersistentVolumeClaims. The callbacks get the key of a StatefulSet: its
+ * namespace, `/` and its name.
+ */
 export function followStatefulSets(
   { informers, signal }: Pick<ControllerOptions, 'informers' | 'signal'>,
   { changed, deleted }: { changed(key: string): void; deleted(key: string): void },
@@ -56,7 +55,7 @@ export function followStatefulSets(
 }
 
 /**
- * Returns the fields of a claim whose change requires a reconcile: the owners, which the retention policy determines, and the deletion,
- * during which no Pod is created with the claim.
+ * The fields of a claim whose change requires a reconcile: the owners depend on the retention policy, and no Pod is created while its claim
+ * is being deleted.
  */
 const ownership = ({ metadata }: PersistentVolumeClaim) => [metadata.ownerReferences, metadata.deletionTimestamp];

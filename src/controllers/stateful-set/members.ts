@@ -1,5 +1,5 @@
 /**
- * Determines the members of a StatefulSet: Pods with ordinals, each with a name, a host name and claims of its own. The functions are pure.
+ * Determines the members of a StatefulSet: Pods with ordinals, each with its own name, host name and claims. The functions are pure.
  * Source: pkg/controller/statefulset/stateful_set_utils.go of v1.33 (behavior).
  */
 import type { ControllerRevision, Pod, StatefulSet, Volume } from '../../api/generated/types.ts';
@@ -27,7 +27,7 @@ export const podNameOf = ({ metadata }: StatefulSet, ordinal: number): string =>
 export const startOf = ({ spec }: StatefulSet): number => spec?.ordinals?.start ?? 0;
 export const wantedReplicas = ({ spec }: StatefulSet): number => spec?.replicas ?? 1;
 
-/** Returns the ordinal in the Pod's name; undefined if the name is not that of a member of the StatefulSet. */
+/** Returns undefined if the name of the Pod is not that of a member. */
 export function ordinalOf(set: StatefulSet, { metadata }: Pod): number | undefined {
   const prefix = `${set.metadata.name}-`;
   if (!metadata.name.startsWith(prefix)) return undefined;
@@ -59,19 +59,16 @@ export interface Revisions {
 export interface Members {
   set: StatefulSet;
   revisions: Revisions;
-  /** Returns the Pod with the index, which counts from the first ordinal; undefined if the Pod does not exist. */
+  /** `index` counts from the first ordinal. Returns undefined if the Pod does not exist. */
   at(index: number): Pod | undefined;
-  /** The Pods whose ordinals are in the range, the lowest ordinal first. */
+  /** The Pods whose ordinals are in range, the lowest first. */
   replicas: readonly Pod[];
-  /** The Pods whose ordinals are outside of the range, the highest ordinal first. */
+  /** The Pods whose ordinals are out of range, the highest first. */
   condemned: readonly Pod[];
   now: Millis;
 }
 
-/**
- * Divides the Pods into those whose ordinals are in the range of the StatefulSet and the others. Omits Pods whose names are not those of
- * members. `pods`: the Pods that the StatefulSet controls.
- */
+/** `pods`: the Pods that the StatefulSet controls. Omits Pods whose names are not those of members. */
 export function membersOf(set: StatefulSet, revisions: Revisions, pods: readonly Pod[], now: Millis): Members {
   const byOrdinal = new Map<number, Pod>();
   for (const pod of pods) {
@@ -86,13 +83,12 @@ export function membersOf(set: StatefulSet, revisions: Revisions, pods: readonly
   return { set, revisions, at, replicas, condemned: condemned.reverse(), now };
 }
 
-/** Returns the number of Pods that have the revision and are not being deleted. */
 export const countOf = ({ replicas, condemned }: Members, revision: ControllerRevision): number =>
   [...replicas, ...condemned].filter((pod) => !isTerminating(pod) && revisionOf(pod) === revision.metadata.name).length;
 
 /**
- * Whether a new Pod gets the current revision and not that of the template: below the partition of a rolling update, or, without
- * `rollingUpdate`, below the number of Pods that still have the current revision.
+ * Whether a new Pod gets the current revision instead of the update revision: its index is below the partition or, without `rollingUpdate`,
+ * below the number of Pods that still have the current revision.
  */
 function needsCurrentRevision(members: Members, ordinal: number): boolean {
   const { set, revisions } = members;
@@ -103,7 +99,6 @@ function needsCurrentRevision(members: Members, ordinal: number): boolean {
   return ordinal < startOf(set) + kept;
 }
 
-/** Returns the Pod that the StatefulSet creates for the ordinal. */
 export function newMember(members: Members, ordinal: number): Pod {
   const { set, revisions } = members;
   const isCurrent = needsCurrentRevision(members, ordinal);
@@ -133,7 +128,7 @@ const identityLabels = (name: string, ordinal: number): Record<string, string> =
   [POD_INDEX]: String(ordinal),
 });
 
-/** Returns the volumes for the claims, and the volumes of the template with other names. */
+/** The volumes for the claims replace volumes of the template with the same names. */
 function volumesOf(set: StatefulSet, ordinal: number, volumes: readonly Volume[]): { volumes?: Volume[] } {
   const names = claimTemplatesOf(set).map(({ metadata }) => metadata.name);
   const own = names.map((name) => ({ name, persistentVolumeClaim: { claimName: claimNameOf(set, name, ordinal) } }));
@@ -141,10 +136,7 @@ function volumesOf(set: StatefulSet, ordinal: number, volumes: readonly Volume[]
   return all.length === 0 ? {} : { volumes: all };
 }
 
-/**
- * Returns the Pod with the labels and volumes of a member; undefined if it has the label with its name and the volumes. An adopted Pod may
- * lack them.
- */
+/** Adds the labels and volumes of a member, which an adopted Pod may lack. Returns undefined if nothing is missing. */
 export function corrected(set: StatefulSet, pod: Pod): Pod | undefined {
   const ordinal = ordinalOf(set, pod) ?? 0;
   const { name, labels } = pod.metadata;

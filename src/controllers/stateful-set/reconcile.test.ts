@@ -26,7 +26,7 @@ const STATES: Record<string, { phase: string; ready?: boolean; deleted?: boolean
   'failed-leaving': { phase: 'Failed', deleted: true },
 };
 
-/** Returns the Pod that a text such as `2:old:ready` describes by its ordinal, revision and state. */
+/** Parses ORDINAL:REVISION:STATE, such as `2:old:ready`. */
 function parsed(text: string): Pod {
   const [ordinal = '', of = '', state = ''] = text.split(':');
   const { phase, ready, deleted } = STATES[state] ?? { phase: 'Pending' };

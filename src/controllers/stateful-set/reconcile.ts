@@ -1,8 +1,7 @@
 /**
- * Decides what to do for a StatefulSet whose revisions exist: which Pods and claims to create, correct and delete, which revisions to
- * delete, and the status. The functions are pure. With the policy OrderedReady, each decision ends at the first Pod for which it must wait.
- * With Parallel, each decision handles all Pods at once. Missing and surplus Pods come first; the rolling update continues once there are
- * none.
+ * Decides which Pods, claims and revisions of a StatefulSet to create, correct and delete, and computes its status. The functions are pure.
+ * With the policy OrderedReady, each decision ends at the first Pod for which it must wait. With Parallel, a decision handles all Pods at
+ * once. The rolling update waits until no Pods are missing or surplus.
  * Source: pkg/controller/statefulset/stateful_set_control.go of v1.33 (behavior).
  */
 import { hasEnded } from '../../api/core/v1/pod/status/final-phase.ts';
@@ -40,7 +39,7 @@ import { outdatedPods } from './rolling-update.ts';
 import { nextAvailableAt, statusOf } from './status.ts';
 
 /**
- * The maximum number of Pods that one decision creates, of Pods that it deletes for an update, and of other Pods that it deletes. Source:
+ * Limits three numbers of Pods in one decision: those created, those deleted for an update, and those deleted for other reasons. Source:
  * MaxBatchSize of pkg/controller/statefulset.
  */
 export const BURST = 500;
@@ -49,16 +48,13 @@ export interface StatefulInput {
   set: StatefulSet;
   revisions: Revisions;
   history: History;
-  /** The Pods that the StatefulSet controls. */
   pods: readonly Pod[];
-  /** Returns the claim with the name in the StatefulSet's namespace; undefined if it does not exist. */
   claimNamed(name: string): PersistentVolumeClaim | undefined;
   now: Millis;
 }
 
 export interface NewMember {
   pod: Pod;
-  /** The claims of the Pod that do not exist yet. */
   claims: readonly PersistentVolumeClaim[];
 }
 
@@ -76,17 +72,16 @@ export interface Decision {
   /** Missing claims of existing Pods that wait for them. */
   claims: NewMember[];
   create: NewMember[];
-  /** The new states of Pods that lack the labels or volumes of a member. */
+  /** Corrected Pods, which lacked the labels or volumes of a member. */
   correct: Pod[];
-  /** Claims whose owners differ from the owners that the retention policy requires. */
   own: ClaimChange[];
   remove: Removal[];
-  /** Pods that this controller has marked with a reason before a crash or a failed delete, and that it no longer deletes. */
+  /** Pods that are no longer to be deleted, but were marked with a deletion reason before a crash or a failed delete. */
   unmark: readonly Pod[];
   obsolete: readonly ControllerRevision[];
   events: EventDraft[];
   status: StatefulSetStatus;
-  /** When the next ready Pod becomes available, so that a decision is due; undefined if there is no such Pod. */
+  /** When the next ready Pod becomes available, so that the StatefulSet must be reconciled again; undefined if there is none. */
   checkAt: Millis | undefined;
 }
 
@@ -124,9 +119,7 @@ interface Turn {
   isOrdered: boolean;
 }
 
-/**
- * Decides to create, replace and correct the Pods in the range. Returns whether the decision may go on to the Pods outside of the range.
- */
+/** Handles the Pods in range. Returns false if the Pods out of range must wait. */
 function fill(turn: Turn): boolean {
   const { members, decision, isOrdered } = turn;
   for (let index = 0; index < wantedReplicas(members.set); index++) {
@@ -138,10 +131,7 @@ function fill(turn: Turn): boolean {
   return true;
 }
 
-/**
- * Decides to create the Pod with the ordinal, unless one of its claims is being deleted or is about to be deleted. Returns false, because
- * later Pods wait for this one.
- */
+/** Does not create a Pod whose claim is being deleted or is about to be deleted. Returns false, because later Pods wait for this Pod. */
 function add({ members: { set }, members, claimNamed, decision }: Turn, ordinal: number): false {
   const pod = newMember(members, ordinal);
   const { name } = pod.metadata;
@@ -168,15 +158,12 @@ export function failedEvent(
   return { type: 'Warning', reason: `Failed${verb}`, message };
 }
 
-/**
- * Decides to replace or correct an existing Pod in the range if necessary. Returns whether the Pod with the next ordinal need not wait for
- * this one.
- */
+/** Replaces or corrects the Pod if necessary. Returns false if the Pod with the next ordinal must wait for this Pod. */
 function examine(turn: Turn, pod: Pod): boolean {
   const { members, claimNamed, decision, isOrdered } = turn;
   const { set, now } = members;
   if (hasEnded(pod)) {
-    // The next Pod with the name is created once this one no longer exists.
+    // The new Pod has the same name, so it is created after this Pod no longer exists.
     if (!isTerminating(pod) && decision.remove.length < BURST) decision.remove.push({ pod, reason: 'Replaced' });
     return false;
   }
@@ -193,7 +180,6 @@ function examine(turn: Turn, pod: Pod): boolean {
   return true;
 }
 
-/** Decides to give the claims of the Pod the owners that follow from the retention policy. */
 function keepOwners({ members: { set }, claimNamed, decision }: Turn, pod: Pod, isScaledDown: boolean): void {
   for (const { metadata } of claimsOf(set, ordinalOf(set, pod) ?? 0)) {
     const claim = claimNamed(metadata.name);
@@ -210,7 +196,7 @@ const conflictEvent = (claim: string): EventDraft => ({
   message: `PersistentVolumeClaim ${claim} has a conflicting OwnerReference that acts as a manging controller, the retention policy is ignored for this claim`,
 });
 
-/** Decides to delete Pods outside of the range, from the highest ordinal. Returns whether the decision may go on to the update. */
+/** Deletes Pods out of range, from the highest ordinal. Returns false if the update must wait. */
 function shrink(turn: Turn): boolean {
   const { members, decision, isOrdered } = turn;
   const { set, condemned, now } = members;
@@ -230,8 +216,8 @@ function shrink(turn: Turn): boolean {
 }
 
 /**
- * Returns the first Pod that is not healthy, by ordinal, first of the Pods in the range, then of the Pods outside of it; undefined if an
- * earlier Pod of the range does not exist, or if all Pods are healthy.
+ * Returns the first unhealthy Pod: by ordinal in range, then out of range. Returns undefined if an earlier Pod in range is missing, or if
+ * all Pods are healthy.
  */
 function firstUnhealthy(members: Members): Pod | undefined {
   for (let index = 0; index < wantedReplicas(members.set); index++) {
@@ -241,7 +227,7 @@ function firstUnhealthy(members: Members): Pod | undefined {
   return members.condemned.findLast((pod) => !isHealthy(pod));
 }
 
-/** Returns the revisions above the limit of the history that neither the StatefulSet nor a Pod has, the oldest first. */
+/** Returns the oldest unused revisions in excess of revisionHistoryLimit. */
 function obsoleteRevisions(
   { spec }: StatefulSet,
   { current, update }: Revisions,

@@ -1,8 +1,7 @@
 /**
- * Computes the step of a rolling update: which Pods are deleted so that Pods of the template replace them. The functions are pure.
+ * Decides which Pods a rolling update deletes, so that updated Pods replace them. The functions are pure.
  * Source: updateStatefulSet and updateStatefulSetAfterInvariantEstablished of pkg/controller/statefulset/stateful_set_control.go of v1.33
- * (behavior). With both Pod management policies, OrderedReady and Parallel, a Pod counts as available only after it has been ready for
- * minReadySeconds, as the documentation of minReadySeconds says.
+ * (behavior). A Pod is available after it has been ready for minReadySeconds, as documented, with both OrderedReady and Parallel.
  */
 
 import type { Pod } from '../../api/generated/types.ts';
@@ -27,7 +26,7 @@ export function outdatedPods(members: Members, leaving: ReadonlySet<Pod>): Pod[]
     : nextPods(members, leaving, partition, maxUnavailable);
 }
 
-/** Returns the Pod with the highest ordinal that is not updated, once all Pods with higher ordinals are available. */
+/** Waits until all Pods with higher ordinals are available. */
 function nextPod(members: Members, leaving: ReadonlySet<Pod>, partition: number): Pod[] {
   for (let index = wantedReplicas(members.set) - 1; index >= partition; index--) {
     const pod = members.at(index);
@@ -38,7 +37,7 @@ function nextPod(members: Members, leaving: ReadonlySet<Pod>, partition: number)
   return [];
 }
 
-/** Returns as many Pods that are not updated as maxUnavailable permits in addition to the Pods that are not available. */
+/** Returns as many Pods as maxUnavailable permits in addition to the Pods that are not available. */
 function nextPods(
   members: Members,
   leaving: ReadonlySet<Pod>,
@@ -59,7 +58,7 @@ const isLeaving = (pod: Pod, leaving: ReadonlySet<Pod>): boolean => isTerminatin
 
 const isOutdated = ({ revisions }: Members, pod: Pod): boolean => revisionOf(pod) !== revisions.update.metadata.name;
 
-/** Returns maxUnavailable as a number. Percentages are rounded down, and the result is at least 1. */
+/** Percentages are rounded down. The result is at least 1, so that the update can progress. */
 function amountOf(value: number | string, of: number): number {
   return Math.max(1, resolveAmount(value, of, 'down'));
 }

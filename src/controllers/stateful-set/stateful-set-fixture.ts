@@ -1,4 +1,3 @@
-/** Makes objects for the tests of StatefulSets, makes Pods ready as the scheduler and the node do, and removes claims. */
 import type {
   PersistentVolumeClaim,
   Pod,
@@ -22,7 +21,6 @@ export const claimTemplate = (name: string): PersistentVolumeClaim => ({
   spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Mi' } } },
 });
 
-/** Returns a StatefulSet `db` in the namespace `a`. */
 export const statefulSet = (spec: Partial<StatefulSetSpec> = {}): StatefulSet => ({
   apiVersion: 'apps/v1',
   kind: 'StatefulSet',
@@ -32,7 +30,7 @@ export const statefulSet = (spec: Partial<StatefulSetSpec> = {}): StatefulSet =>
 
 export const imageOf = ({ spec }: Pod): string => spec?.containers[0]?.image ?? '';
 
-/** Binds the Pod to a node and makes it ready, as the scheduler and the node do. */
+/** Acts as the scheduler and the node. */
 export async function makeReady(backend: RegistryBackend, pod: Pod, now: Millis): Promise<void> {
   const { name, namespace = '' } = pod.metadata;
   if (!pod.spec?.nodeName) {
@@ -44,7 +42,7 @@ export async function makeReady(backend: RegistryBackend, pod: Pod, now: Millis)
   await backend.setStatus(PODS, namespace, name, { phase: 'Running', conditions });
 }
 
-/** Deletes the claim, as the controllers of claims do once no Pod uses it. */
+/** Acts as the controllers that delete a claim that no Pod uses. */
 export async function removeClaim(backend: RegistryBackend, name: string): Promise<void> {
   const type = 'application/merge-patch+json';
   await backend.patch(PERSISTENT_VOLUME_CLAIMS, 'a', name, type, { metadata: { finalizers: null } });

@@ -1,7 +1,7 @@
 /**
  * Tests properties of the StatefulSet controller while users scale and update the StatefulSet and delete Pods, while Pods fail, and while
- * the engine is killed between any two of its writes. The informers are some turns of the event loop behind. Writes that are under way when
- * the engine is killed may still take effect, as with an API server in another process. LIFEPOD_SEED repeats a run; the seed is printed.
+ * the engine is killed between any two of its writes. Writes in flight when the engine is killed may still take effect, as with an API
+ * server in another process. LIFEPOD_SEED repeats a run; the seed is printed.
  */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
@@ -41,7 +41,6 @@ interface Shape {
   policy: 'OrderedReady' | 'Parallel';
   start: number;
   partition: number;
-  /** Whether the claims of a Pod that is scaled down are deleted or retained. */
   whenScaled: 'Retain' | 'Delete';
 }
 
@@ -59,18 +58,15 @@ class World {
   readonly #shape: Shape;
   readonly #set: StatefulSet;
   readonly #claims = new Set<string>();
-  /** The UIDs of the claims that belonged to Pods that no longer exist. */
+  /** UIDs of claims that were deleted because their owners no longer existed. */
   readonly #collected = new Set<string>();
-  /** The UIDs of the Pods at the last check. */
   #seen: ReadonlySet<string> = new Set();
-  /** The Pods on a node that the node has not removed. */
+  /** Bound Pods that their node has not removed. */
   readonly #bound = new Map<string, string>();
   #terminating: ReadonlySet<string> = new Set();
   /** Whether a user or a failure has disturbed the order since the last settle(). */
   #isDisturbed = false;
-  /**
-   * The number of creates and deletes that were under way when an engine was killed, and that may be out of order until the next settle().
-   */
+  /** The number of creates and deletes since the last settle() that were in flight when an engine was killed. They may be out of order. */
   #late = 0;
 
   constructor(backend: RegistryBackend, lags: Record<string, number>, of: Shape) {
@@ -110,7 +106,6 @@ class World {
     }
   }
 
-  /** Makes all Pods ready or removes them until nothing changes, and checks the result. */
   async settle(): Promise<void> {
     for (let round = 0; round < 80; round++) {
       await this.#engines.settled();
@@ -128,7 +123,7 @@ class World {
     expect(pods.map((pod) => this.#ordinal(pod))).toEqual(Array.from({ length: replicas }, (_, i) => start + i));
     for (const pod of pods.slice(partition)) expect(imageOf(pod)).toBe(image);
     expect(status).toMatchObject({ replicas, availableReplicas: replicas });
-    // All claims that belonged to Pods belonged to Pods that were scaled down, and these claims have been deleted.
+    // Claims with owners belonged to Pods that were scaled down, and must have been deleted.
     expect(this.#allClaims().flatMap(({ metadata }) => metadata.ownerReferences ?? [])).toEqual([]);
     expect(this.faults).toEqual([]);
     this.#isDisturbed = false;
@@ -139,7 +134,7 @@ class World {
 
   #allClaims = (): KubeObject[] => this.#backend.objects(PERSISTENT_VOLUME_CLAIMS);
 
-  /** Deletes the claims that belong to Pods that no longer exist, as the garbage collector does. Resolves to whether there was one. */
+  /** Acts as the garbage collector: deletes the claims whose owners no longer exist. Resolves with false if there was none. */
   async #collectClaims(): Promise<boolean> {
     const uids = new Set(this.#pods().map(uidOf));
     const orphaned = this.#allClaims().filter(({ metadata }) => {
@@ -160,7 +155,6 @@ class World {
     await this.#backend.patch(STATEFUL_SETS, 'a', 'db', 'application/merge-patch+json', { spec });
   }
 
-  /** Makes a Pod ready, fails it, deletes it, or removes a Pod that is being deleted. Resolves to whether there was a Pod to change. */
   async #progress(what: 'ready' | 'end' | 'fail' | 'delete', number: number): Promise<boolean> {
     const pods = this.#pods();
     const pod = pods[number % pods.length];
@@ -173,7 +167,7 @@ class World {
         await makeReady(this.#backend, pod, Date.UTC(2026, 0));
         this.#bound.set(uidOf(pod), name);
       } else if (what === 'fail') {
-        // The API immediately deletes a Pod that has ended.
+        // The API deletes an ended Pod immediately.
         this.#bound.delete(uidOf(pod));
         await this.#backend.setStatus(PODS, 'a', name, { ...pod.status, phase: 'Failed' });
       } else if (what === 'delete') await this.#backend.delete(PODS, 'a', name);
@@ -188,7 +182,7 @@ class World {
     return true;
   }
 
-  /** Called after every write of the controller: records violations in `faults`. */
+  /** Runs after every write of the controller, and records violations in `faults`. */
   #check(): void {
     this.#late += this.#engines.takeLateCreates() + this.#engines.takeLateDeletes();
     const pods = this.#pods();

@@ -44,12 +44,11 @@ const revisions = (): ControllerRevision[] =>
 const events = (): string[] =>
   (backend.objects(EVENTS) as CoreV1Event[]).map(({ reason, message = '' }) => `${reason}: ${message}`);
 const isDeleting = ({ metadata }: Pod): boolean => metadata.deletionTimestamp !== undefined;
-/** Returns each Pod as its name, its image, and `-` while it is being deleted. */
+/** Lists the Pods as NAME:IMAGE, with `-` while they are being deleted. */
 const shown = (): string =>
   pods()
     .map((pod) => `${pod.metadata.name}:${imageOf(pod)}${isDeleting(pod) ? '-' : ''}`)
     .join(' ');
-/** Makes the pending Pods with the names ready, or all pending Pods if there are no names. */
 const ready = async (...names: string[]): Promise<void> => {
   for (const pod of pods()) {
     const isWaiting = pod.status?.phase === 'Pending' && !isDeleting(pod);
@@ -58,12 +57,11 @@ const ready = async (...names: string[]): Promise<void> => {
   }
   await settled();
 };
-/** Removes the Pods that are being deleted, as their nodes do once their containers have ended. */
+/** Acts as the nodes: removes the Pods that are being deleted. */
 const ended = async (): Promise<void> => {
   for (const pod of pods()) if (isDeleting(pod)) await backend.remove(PODS, 'a', pod.metadata.name);
   await settled();
 };
-/** Makes Pods ready and removes terminating Pods until nothing changes. */
 const complete = async (): Promise<void> => {
   for (let before = ''; before !== JSON.stringify(pods()); ) {
     before = JSON.stringify(pods());
@@ -279,7 +277,7 @@ describe('the claims of a StatefulSet', () => {
     await change({ replicas: 2 });
     await complete();
     expect(shown()).toBe('db-0:v1');
-    // The garbage collector deletes the claim of the Pod that no longer exists.
+    // Act as the garbage collector, which deletes the claim with its Pod.
     await removeClaim(backend, 'data-db-1');
     await settled();
     await complete();

@@ -28,7 +28,7 @@ import { followStatefulSets } from './follow-stateful-sets.ts';
 import { ordinalOf, STATEFUL_SET, STATEFUL_SET_REVISIONS } from './members.ts';
 import { reconcile } from './reconcile.ts';
 
-/** Starts the controller. Resolves once it has read the objects that it follows. */
+/** Resolves once the controller has read the objects that it follows. */
 export async function startStatefulSets(options: ControllerOptions): Promise<void> {
   const { client, timers, log, signal } = options;
   const setClient = client.resource<StatefulSet>(STATEFUL_SETS);

@@ -32,7 +32,7 @@ export function statusOf(members: Members): StatefulSetStatus {
   };
 }
 
-/** Returns when the next ready Pod becomes available; undefined if none does. */
+/** Returns when the next ready Pod becomes available; undefined if there is none. */
 export function nextAvailableAt({ set, replicas, condemned, now }: Members): Millis | undefined {
   const seconds = set.spec?.minReadySeconds ?? 0;
   const times = [...replicas, ...condemned].map((pod) => availableAt(pod, seconds) ?? 0).filter((at) => at > now);

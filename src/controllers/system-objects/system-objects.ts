@@ -1,7 +1,7 @@
 /**
- * Recreates the Service `kubernetes` with its Endpoints and EndpointSlice, the ServiceCIDR `kubernetes`, the Service `kube-dns` with its
- * EndpointSlice, and the namespace of the node Leases when a client has deleted them, and reverts changes to the Services and their
- * endpoints. Other system namespaces and priority classes cannot be deleted.
+ * Recreates system objects that a client has deleted: the Service `kubernetes` with its Endpoints and EndpointSlice, the ServiceCIDR
+ * `kubernetes`, the Service `kube-dns` with its EndpointSlice, and the namespace of the node Leases. Reverts changes to the Services and
+ * their endpoints. Other system namespaces and priority classes cannot be deleted.
  *
  * Reads: these objects. Writes: the system objects, through `bootstrap`.
  * Source: upstream's kubernetesservice and systemnamespaces controllers (behavior), except that upstream's controllers poll.
@@ -16,7 +16,7 @@ const DNS = { fieldSelector: 'metadata.namespace=kube-system,metadata.name=kube-
 const SERVICE_CIDR = { fieldSelector: 'metadata.name=kubernetes' };
 const LEASE_NAMESPACE = { fieldSelector: 'metadata.name=kube-node-lease' };
 
-/** Starts the controller. `bootstrap` creates missing system objects and corrects the Services; it must be idempotent. */
+/** `bootstrap` creates missing system objects and corrects the Services. It must be idempotent. */
 export async function startSystemObjects(
   options: ControllerOptions & { bootstrap: () => Promise<void> },
 ): Promise<void> {

@@ -1,7 +1,6 @@
 /**
  * Decides which taints count. A not-ready or unreachable taint from before the start of the engine may be out of date, because the node may
- * be ready by now. Therefore such a taint counts only a minute after the start: in this minute, the node reports its state and may lose the
- * taint.
+ * be ready by now. Such a taint does not count in the first minute after the start, in which the node reports its state.
  */
 import type { Taint } from '../../api/generated/types.ts';
 import { parseTime } from '../../machinery/time.ts';
@@ -17,16 +16,12 @@ export const WAKE_UP_MILLIS = 60_000;
 const WHOLE_SECONDS_MILLIS = 1000;
 
 export interface KnownTaints {
-  /** Whether the taint of a node counts now. */
   counts(taint: Taint): boolean;
-  /** Whether the taint is from before the start, and therefore does not count in the first minute. */
+  /** Whether the taint is from before the start, so that it does not count in the first minute. */
   isOld(taint: Taint): boolean;
 }
 
-/**
- * Begins the minute in which not-ready and unreachable taints from before now do not count. Calls `oldTaintsCount` when these taints begin
- * to count.
- */
+/** The minute begins now. `oldTaintsCount` is called when it ends. */
 export function knownTaints(timers: Timers, signal: AbortSignal, oldTaintsCount: () => void): KnownTaints {
   const startedAt = timers.now();
   let doOldTaintsCount = false;

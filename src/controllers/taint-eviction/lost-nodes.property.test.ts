@@ -1,8 +1,8 @@
 /**
  * Tests properties of the controllers taint-eviction and pod-gc while nodes are tainted, removed and added, and the engine is killed
- * between any two of its writes: no Pod is evicted before its tolerationSeconds have passed, or fails before its node has been missing for
- * 40 s; each Pod has its condition before it is deleted; finally, all Pods that must be deleted have been deleted or are being deleted, and
- * no other Pod has the condition. LIFEPOD_SEED repeats a run, whose seed is printed; LIFEPOD_RUNS sets the number of runs.
+ * between any two of its writes. No Pod is evicted before its tolerationSeconds have passed, or fails before its node has been missing for
+ * 40 s. Each Pod has its condition before it is deleted. Finally, all Pods that must be deleted have been or are being deleted, and no
+ * other Pod has the condition. LIFEPOD_SEED repeats a run, whose seed is printed; LIFEPOD_RUNS sets the number of runs.
  */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
@@ -23,7 +23,7 @@ console.log(`properties of lost nodes: seed ${seed} (LIFEPOD_SEED sets it)`);
 const NODE_NAMES = ['n1', 'n2'] as const;
 const KEYS = ['maintenance', 'node.kubernetes.io/not-ready'] as const;
 const QUARANTINE_MILLIS = 40_000;
-/** More turns of the event loop than any watch lags behind. */
+/** In turns of the event loop: longer than the lag of any watch. */
 const CAUGHT_UP = 60;
 
 type Step =
@@ -36,7 +36,7 @@ type Step =
   | { do: 'settle' };
 
 const node = fc.nat(1);
-/** The tolerationSeconds for each of KEYS; -1: the Pod does not tolerate the taint; infinite: the Pod tolerates it forever. */
+/** The tolerationSeconds for each of KEYS. -1: no toleration; infinite: tolerated forever. */
 const seconds = fc.tuple(...KEYS.map(() => fc.constantFrom(-1, 0, 20, 60, Number.POSITIVE_INFINITY)));
 const pass = fc.record({ do: fc.constant('pass'), seconds: fc.constantFrom(1, 5, 19, 20, 39, 40) });
 const step: fc.Arbitrary<Step> = fc.oneof(
@@ -53,10 +53,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 
 interface NodeState {
   exists: boolean;
-  /**
-   * Since when the node has had each taint. For a taint that was removed, the time at which it was last added, because a late engine may
-   * still act on it.
-   */
+  /** When the node got each taint. Contains the last time for a removed taint, because a late engine may still act on it. */
   since: Map<string, Millis>;
   taints: Set<string>;
   missingSince: Millis;
@@ -66,7 +63,6 @@ interface PodState {
   node: NodeState;
   seconds: readonly number[];
   createdAt: Millis;
-  /** The Pod after the last write. */
   pod: Pod;
 }
 
@@ -119,7 +115,6 @@ class World {
     await this.#write(name, state);
   }
 
-  /** Waits until the controllers have nothing to do, and checks that they have done their work. */
   async settle(): Promise<void> {
     await turns(CAUGHT_UP);
     await this.#engines.settled();
@@ -138,7 +133,6 @@ class World {
 
   end = (): void => this.#engines.end();
 
-  /** Advances the time, and lets the engines process all changes before and after that. */
   async #pass(duration: number): Promise<void> {
     await turns(CAUGHT_UP);
     this.#timers.advance(duration * 1000);

@@ -1,6 +1,6 @@
 /**
- * Tracks the Pods that are to be evicted, and when: the tolerationSeconds for each taint count from the time at which the taint was first
- * seen to limit the stay of the Pod. Taints of a node that is not ready or unreachable replace each other and count as one.
+ * Tracks which Pods are to be evicted, and when. The tolerationSeconds for a taint count from the time at which the taint was first seen to
+ * limit the stay of the Pod. Not-ready and unreachable taints replace each other and count as one.
  */
 import type { Pod, Taint } from '../../api/generated/types.ts';
 import { uidOf } from '../../machinery/meta.ts';
@@ -13,7 +13,7 @@ import { WAKE_UP_MILLIS } from './known-taints.ts';
 
 export interface PendingEvictions {
   has(uid: string): boolean;
-  /** Calls `due` once one of the stays is over, unless the stays are replaced or canceled before. `stays` must not be empty. */
+  /** Calls `due` when one of the stays is over, unless schedule() or cancel() is called before. `stays` must not be empty. */
   schedule(pod: Pod, stays: readonly LimitedStay[]): void;
   /** Whether one of the stays is over; false if no eviction of the Pod is pending. */
   isDue(uid: string, stays: readonly LimitedStay[]): boolean;
@@ -21,14 +21,13 @@ export interface PendingEvictions {
 }
 
 interface Pending {
-  /** By taint: the time from which its seconds count, which is later after a suspension. */
+  /** By taint: the time from which its seconds count. A suspension makes it later. */
   since: Map<string, Millis>;
   timer: Timer;
 }
 
 const keyOf = ({ key, value = '' }: Taint): string => (EVICTING_KEYS.includes(key) ? 'state' : `${key}=${value}`);
 
-/** Keeps a timer for each Pod that is to be evicted, by the UID of the Pod. */
 export function pendingEvictions(timers: Timers, signal: AbortSignal, due: (pod: Pod) => void): PendingEvictions {
   const pending = new Map<string, Pending>();
   onAbort(signal, () => {

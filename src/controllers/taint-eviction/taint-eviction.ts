@@ -95,10 +95,7 @@ export async function startTaintEviction(options: ControllerOptions): Promise<vo
   }
 }
 
-/**
- * Returns the taints that limit the stay of the Pod on its node; empty if the Pod is not evicted, because it tolerates the taints forever,
- * has no known node, is being deleted, has ended, or is a mirror Pod.
- */
+/** Returns the taints that limit the stay of the Pod on its node; an empty list if the Pod must not be evicted. */
 function staysOf(pod: Pod, node: Node | undefined, taints: KnownTaints): LimitedStay[] {
   if (node === undefined || pod.metadata.deletionTimestamp !== undefined || hasEnded(pod) || isMirrorPod(pod))
     return [];
@@ -107,7 +104,7 @@ function staysOf(pod: Pod, node: Node | undefined, taints: KnownTaints): Limited
 
 const REASON = 'DeletionByTaintManager';
 
-/** Whether this controller has announced the deletion of the Pod, and the Pod is not being deleted and has not ended. */
+/** Whether this controller has announced the deletion of the Pod, but the Pod is not being deleted and has not ended. */
 const isMarked = (pod: Pod): boolean =>
   pod.metadata.deletionTimestamp === undefined &&
   !hasEnded(pod) &&
@@ -116,8 +113,7 @@ const isMarked = (pod: Pod): boolean =>
   );
 
 /**
- * Sets the condition DisruptionTarget to False. Writes nothing if the Pod has changed since it was read, for example because another
- * component evicts the Pod: the change queues the Pod again.
+ * Sets the condition DisruptionTarget to False. Writes nothing if the Pod has changed since it was read: the change queues the Pod again.
  */
 async function unmark(pods: ResourceClient<Pod>, { metadata }: Pod, now: Millis): Promise<void> {
   const condition = { type: 'DisruptionTarget', status: 'False', lastTransitionTime: formatTime(now) };

@@ -30,7 +30,6 @@ const finish = async (): Promise<void> => {
   await backend.setStatus(JOBS, 'a', 'work', complete());
   await settled();
 };
-/** Returns the finalizers of the Job, which the garbage collector removes; undefined if the Job is not being deleted. */
 const deleted = (): string[] | undefined => {
   const { deletionTimestamp, finalizers } = backend.objects(JOBS)[0]?.metadata ?? {};
   return deletionTimestamp === undefined ? undefined : finalizers;
@@ -70,7 +69,7 @@ test('a Job without the field remains, and the field can be set and changed afte
 test('a Job whose time is prolonged just before its deletion remains', async () => {
   await start({ ttlSecondsAfterFinished: 10 });
   await finish();
-  // When the controller reads the Job, a user has just changed it, and the controller's copy does not contain the change yet.
+  // A user changes the Job just before the controller reads it from the API, so the informer does not contain the change yet.
   const { get } = backend;
   backend.get = async (...args) => {
     await backend.patch(JOBS, 'a', 'work', 'application/merge-patch+json', { spec: { ttlSecondsAfterFinished: 20 } });

@@ -1,5 +1,5 @@
 /**
- * Deletes Jobs, with their Pods, once their ttlSecondsAfterFinished have passed since their end.
+ * Deletes finished Jobs, with their Pods, when their ttlSecondsAfterFinished have passed.
  *
  * Reads: jobs (also a GET before a delete). Writes: jobs (delete, in the foreground).
  * Source: pkg/controller/ttlafterfinished of v1.33 (behavior).
@@ -12,7 +12,7 @@ import { type Millis, parseTime } from '../../machinery/time.ts';
 import type { ControllerOptions } from '../controller.ts';
 import { createWakes } from '../wakes.ts';
 
-/** Starts the controller. Resolves once it has read the Jobs. */
+/** Resolves once the controller has read the Jobs. */
 export async function startTtlAfterFinished({
   client,
   informers,
@@ -33,7 +33,7 @@ export async function startTtlAfterFinished({
   async function process(key: string): Promise<void> {
     const [namespace, name] = key.split('/') as [string, string];
     try {
-      // Read the Job from the API, because the copy may be older than a change with which a user keeps the Job.
+      // Read the Job from the API: the informer may not contain yet that a user has extended the time.
       const job = await jobClient.get(name, namespace);
       const { uid, resourceVersion } = job.metadata;
       if ((expiresAt(job) ?? Number.POSITIVE_INFINITY) > timers.now()) return;
@@ -51,7 +51,7 @@ export async function startTtlAfterFinished({
 
 const keyOf = ({ metadata }: Job): string => `${metadata.namespace}/${metadata.name}`;
 
-/** Returns when the Job must be deleted; undefined if never, or if it is already being deleted. */
+/** Returns when the Job must be deleted; undefined if it has not finished, has no TTL, or is already being deleted. */
 export function expiresAt({ metadata, spec, status }: Job): Millis | undefined {
   const seconds = spec?.ttlSecondsAfterFinished;
   if (seconds === undefined || metadata.deletionTimestamp !== undefined) return undefined;

@@ -1,7 +1,7 @@
 /**
- * Writes the records of Pods that are deleted before they have a node, because no node agent writes records of these Pods.
+ * Writes the records of Pods that are deleted before they are bound, because no node agent writes these records.
  *
- * Reads: pods. Writes: podrecords (create), one for each of these Pods once the Pod's object has been removed.
+ * Reads: pods. Writes: podrecords (create), one for each of these Pods after the Pod has been removed from the API.
  */
 import type { Pod, PodRecord, PodTransition } from '../../api/generated/types.ts';
 import { POD_RECORDS, recordName } from '../../api/lifepod.io/v1/pod-record/index.ts';
@@ -48,7 +48,7 @@ export async function startUnboundRecords({
   await pods.synced;
 }
 
-/** Returns the record of a Pod that was removed at `now`. src/lifecycle/report.ts lists the types of steps. */
+/** src/lifecycle/report.ts lists the types of steps. */
 function recordOf({ metadata, status }: Pod, now: Millis): PodRecord {
   const { name: podName, namespace, uid: podUID = '' } = metadata;
   const transitions: PodTransition[] = [];

@@ -17,7 +17,7 @@ export interface Comparison {
   removed: FieldSet;
 }
 
-/** Returns the set of all parts of a value and their descendants; {} if the value is owned as a whole (see partsOf()). */
+/** Returns all parts of a value with their descendants; {} if the value is owned as a whole (see partsOf()). */
 function whole(value: JsonValue, type: FieldType): FieldSet {
   const parts = partsOf(value, type);
   if (parts === undefined) return {};
@@ -27,8 +27,7 @@ function whole(value: JsonValue, type: FieldType): FieldSet {
 }
 
 /**
- * Returns the fields that are added, modified and removed in `now`, compared with `old`. An absent value is undefined.
- * The descendants of added and removed fields are included.
+ * Returns the added, modified and removed fields. An absent value is undefined. The descendants of added and removed fields are included.
  */
 export function compare(old: JsonValue | undefined, now: JsonValue | undefined, type: FieldType): Comparison {
   if (old === undefined || now === undefined) {
@@ -41,9 +40,7 @@ export function compare(old: JsonValue | undefined, now: JsonValue | undefined, 
   return compareValues(old, now, type) ?? { added: undefined, modified: undefined, removed: undefined };
 }
 
-/**
- * Like compare(), but both values are present, and the result is undefined if no field is added, modified or removed.
- */
+/** Like compare() for two present values. Returns undefined if they are equal. */
 function compareValues(old: JsonValue, now: JsonValue, type: FieldType): Comparison | undefined {
   if (old === now) return undefined;
   if ((type.kind === 'struct' || type.kind === 'map') && isJsonObject(old) && isJsonObject(now)) {

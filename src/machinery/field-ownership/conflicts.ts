@@ -24,8 +24,8 @@ function* conflictsOf(taken: readonly { owner: string; fields: FieldSet }[]): Ge
 }
 
 /**
- * Throws 409 Conflict if the apply would change fields of other owners. `taken`: for each entry of another owner, its fields that would
- * change. The message states the number of all conflicts, but lists only as many as fit into a response.
+ * Throws 409 Conflict if `taken` contains fields. `taken`: for each entry of another owner, its fields that the apply would change. The
+ * message states the number of all conflicts, but lists only as many as fit into a response.
  */
 export function refuseConflicts(taken: readonly { entry: ManagedFieldsEntry; fields: FieldSet }[]): void {
   const count = taken.reduce((sum, { fields }) => sum + sizeOf(fields), 0);

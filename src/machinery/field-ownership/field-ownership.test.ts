@@ -58,7 +58,7 @@ const finish =
     }
   };
 
-/** An object and the entries of its managedFields, which the registry stores in the object. */
+/** The registry stores the entries in metadata.managedFields of the object. */
 interface Kept {
   live: KubeObject | undefined;
   entries: ManagedFieldsEntry[];

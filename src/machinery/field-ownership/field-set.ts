@@ -13,10 +13,10 @@ const SELF = '.';
 
 export const fieldElement = (name: string): string => `f:${name}`;
 export const valueElement = (value: JsonValue): string => `v:${JSON.stringify(value)}`;
-/** Returns the path element of a list item that is identified by `keys`. The keys must be sorted by name. */
+/** The path element of a list item that is identified by `keys`. The keys must be sorted by name. */
 export const keyElement = (keys: JsonObject): string => `k:${JSON.stringify(keys)}`;
 
-/** Whether the key is a valid path element: `f:` and a name, `v:` and a JSON value, `k:` and a JSON object, or `i:` and an index. */
+/** Path elements are `f:` and a name, `v:` and a JSON value, `k:` and a JSON object, or `i:` and an index. */
 function isElement(key: string): boolean {
   const text = key.slice(2);
   if (key.startsWith('f:')) return true;
@@ -44,7 +44,7 @@ export function isFieldSet(value: unknown): value is JsonObject {
   return true;
 }
 
-/** Caches which nodes have many children, so that isEmpty() need not list their keys again. The cache stays valid: sets never change. */
+/** Caches which nodes have many children, so that isEmpty() need not list their keys again. Sets never change, so the cache stays valid. */
 const large = new WeakSet<JsonObject>();
 const MANY_CHILDREN = 64;
 
@@ -63,13 +63,12 @@ const elementsOf = (node: JsonObject): string[] => {
 const childOf = (node: FieldSet, element: string): FieldSet =>
   node !== undefined && Object.hasOwn(node, element) ? (node[element] as JsonObject) : undefined;
 
-/** Builds a node whose children are sorted by element. */
 export class NodeBuilder {
   readonly #elements: string[] = [];
   readonly #children: JsonObject[] = [];
   #isSorted = true;
 
-  /** Adds a child. Each element may be added only once. An undefined child is ignored. */
+  /** Each element may be added only once. An undefined child is ignored. */
   add(element: string, child: FieldSet): void {
     if (child === undefined) return;
     const last = this.#elements.at(-1);
@@ -78,7 +77,7 @@ export class NodeBuilder {
     this.#children.push(child);
   }
 
-  /** Returns the node, or undefined if the set is empty. `member`: whether the node itself is a member of the set. */
+  /** Returns undefined for the empty set. `member`: whether the node itself is a member of the set. */
   node(member: boolean): FieldSet {
     if (this.#elements.length === 0) return member ? {} : undefined;
     const result: JsonObject = member ? { [SELF]: {} } : {};
@@ -102,9 +101,8 @@ export const asMember = (node: FieldSet): JsonObject =>
   node === undefined || isMember(node) ? (node ?? {}) : { [SELF]: {}, ...node };
 
 /**
- * Returns a copy of the node in which each child is replaced with the result of `change`, or removed if the result is
- * undefined. `member`: whether the new node is a member of the set. Returns the same node if nothing changes, and
- * undefined for the empty set.
+ * Replaces each child with the result of `change`, or removes it if the result is undefined. `member`: whether the new node is a member of
+ * the set. Returns the same node if nothing changes, and undefined for the empty set.
  */
 function mapped(node: JsonObject, member: boolean, change: (child: JsonObject, element: string) => FieldSet): FieldSet {
   const elements = elementsOf(node);
@@ -135,7 +133,7 @@ function unionNodes(a: JsonObject, b: JsonObject): JsonObject {
     const [left, right] = [childOf(a, element), childOf(b, element)];
     builder.add(element, left !== undefined && right !== undefined ? unionNodes(left, right) : (left ?? right));
   };
-  // Both inputs are usually sorted; merging them in order keeps the result sorted as well.
+  // Both inputs are usually sorted. Merging them in order keeps the result sorted as well.
   let at = 0;
   for (const element of ofA) {
     for (let next = ofB[at]; next !== undefined && next <= element; next = ofB[++at])
@@ -146,7 +144,7 @@ function unionNodes(a: JsonObject, b: JsonObject): JsonObject {
   return builder.node(isMember(a) || isMember(b)) ?? {};
 }
 
-/** Returns the union of the sets. Unites each half first: uniting one set after another would copy the growing result each time. */
+/** Unites each half first: uniting one set after another would copy the growing result each time. */
 export function union(...sets: FieldSet[]): FieldSet {
   if (sets.length <= 1) return sets[0];
   const half = sets.length >> 1;
@@ -159,7 +157,6 @@ export function intersection(a: FieldSet, b: FieldSet): FieldSet {
   return mapped(a, isMember(a) && isMember(b), (child, element) => intersection(child, childOf(b, element)));
 }
 
-/** Returns the members of `a` that are not members of `b`. */
 export function difference(a: FieldSet, b: FieldSet): FieldSet {
   if (a === undefined || b === undefined) return a;
   return mapped(a, isMember(a) && !isMember(b), (child, element) => difference(child, childOf(b, element)));
@@ -178,7 +175,7 @@ export function unknownTo(a: FieldSet, b: FieldSet): FieldSet {
   return mapped(a, false, (child, element) => unknownTo(child, childOf(b, element)));
 }
 
-/** Whether the element is a member of the set, so that removing the set from a value removes the element entirely. */
+/** Whether removing the set from a value removes the element entirely. */
 export const removes = (set: FieldSet, element: string): boolean => {
   const child = childOf(set, element);
   return child !== undefined && isMember(child);
@@ -194,8 +191,8 @@ export function sizeOf(set: FieldSet): number {
 }
 
 /**
- * Yields the paths of the members as messages show them, such as `.spec.containers[name="app"].image`. The children of a node that are
- * members precede the descendants of all its children.
+ * Yields the paths of the members for messages, such as `.spec.containers[name="app"].image`. The children of a node that are members
+ * precede the descendants of all its children.
  */
 export function* pathsOf(set: FieldSet, path = ''): Generator<string> {
   if (set === undefined) return;

@@ -16,20 +16,17 @@ import { difference, type FieldSet, intersection, isFieldSet, union, without } f
 import { type FieldType, fieldSetOf, merge } from './typed-value.ts';
 import { effectsOf, type OtherVersions, withoutDropped } from './versions.ts';
 
-/**
- * The manager that makes a change, and the properties of its request that the manager's entry in managedFields
- * contains.
- */
+/** The manager that makes a change, and the properties of its request for its entry in managedFields. */
 export interface FieldWriter {
   manager: string;
   apiVersion: string;
-  /** The subresource of the request; undefined if the request is for the main resource. */
+  /** Undefined if the request is for the main resource. */
   subresource: string | undefined;
   /** The time of the change, as an RFC 3339 string. */
   time: string;
 }
 
-/** Fields that have no owner, because the API server sets them or because they identify the object. */
+/** Fields without an owner, because the API server sets them or because they identify the object. */
 const SYSTEM_FIELDS: FieldSet = {
   'f:apiVersion': {},
   'f:kind': {},
@@ -55,7 +52,7 @@ const owned = ({ fieldsV1 }: ManagedFieldsEntry): FieldSet => {
   return set === undefined || Object.keys(set).length === 0 ? undefined : set;
 };
 
-/** Whether the entry is the writer's. An applier has one entry, whichever version it applies. */
+/** An applier has one entry for all versions; an updater has one for each version. */
 const isOf = (
   entry: ManagedFieldsEntry,
   { manager, apiVersion, subresource }: FieldWriter,
@@ -67,8 +64,8 @@ const isOf = (
   (entry.subresource ?? '') === (subresource ?? '');
 
 /**
- * Returns a list with the writer's entry for the fields `set`; an empty list if the set is empty. `before`: the writer's previous entry,
- * if there is one. The new entry has the time of `before` if the version and the set are the same and the object has not changed.
+ * Returns a list with the writer's entry; an empty list if the set is empty. `before`: the writer's previous entry. The entry keeps the
+ * time of `before` if nothing changes.
  */
 function entryOf(
   writer: FieldWriter,
@@ -96,18 +93,18 @@ function entryOf(
 const withSet = (entry: ManagedFieldsEntry, set: FieldSet): ManagedFieldsEntry[] =>
   set === undefined ? [] : [{ ...entry, fieldsV1: set }];
 
-/** Sorts entries: Apply before Update, then by time, manager and subresource. */
+/** Sort order: Apply before Update, then by time, manager and subresource. */
 function sorted(entries: readonly ManagedFieldsEntry[]): ManagedFieldsEntry[] {
   const rank = ({ operation = '', time = '', manager = '', subresource = '' }: ManagedFieldsEntry): string =>
     [operation, time, manager, subresource].join('\n');
   return [...entries].sort((a, b) => (rank(a) < rank(b) ? -1 : 1));
 }
 
-/** The maximum number of Update entries of an object. If there are more, the oldest entries are merged. Source: upstream's capManagers. */
+/** The maximum number of Update entries of an object. Source: upstream's capManagers. */
 const MAX_UPDATERS = 10;
 const ANCIENT_CHANGES = 'ancient-changes';
 
-/** Merges the oldest Update entries that have the same API version until at most MAX_UPDATERS Update entries are left, if possible. */
+/** Merges the oldest Update entries of the same API version until at most MAX_UPDATERS are left, if possible. */
 function withFewUpdaters(entries: readonly ManagedFieldsEntry[]): ManagedFieldsEntry[] {
   const updaters = entries.filter(({ operation }) => operation === 'Update');
   let excess = updaters.length - MAX_UPDATERS;
@@ -138,9 +135,8 @@ function withFewUpdaters(entries: readonly ManagedFieldsEntry[]): ManagedFieldsE
 export type Steps<T> = Generator<void, T>;
 
 /**
- * Returns the entries after a write other than an apply, which changed the object from `old` to `now`. The writer becomes the only owner
- * of the fields that it added or modified, except SYSTEM_FIELDS. Removed fields lose their owners. `versions`: the other versions of the
- * kind; absent if it has none.
+ * Returns the entries after a write other than an apply. The writer becomes the only owner of the fields that it added or modified, except
+ * SYSTEM_FIELDS. Removed fields lose their owners. `versions`: the other versions of the kind; absent if there are none.
  */
 export function* entriesAfterUpdate(
   entries: readonly ManagedFieldsEntry[],
@@ -169,28 +165,25 @@ export function* entriesAfterUpdate(
   return withFewUpdaters(sorted([...left, ...entryOf(writer, 'Update', ownSet, own, changed !== undefined)]));
 }
 
-/** The result of an apply: the new object, and the entries of its managedFields. */
 export interface Applied {
   object: JsonObject;
   entries: ManagedFieldsEntry[];
 }
 
 export interface ApplyRequest {
-  /** The applied configuration: the fields that the client sent, without defaults, and the object's name and namespace. */
   config: JsonObject;
   writer: FieldWriter;
-  /** Whether the applier takes over fields of other owners. If false, an apply that changes such a field is a conflict. */
+  /** Whether the applier takes over fields of other owners. If false, changing such a field is a conflict. */
   force: boolean;
   /** Fields that the request's endpoint does not write, such as the status. The applier does not become their owner. */
   ignored: FieldSet;
-  /** The other versions of the kind; absent if it has none. */
   versions?: OtherVersions | undefined;
 }
 
 /**
- * Applies the config to `live`, which is undefined if the object does not exist yet. A field is removed if the applier applied it
- * before, the config no longer contains it, and no other manager owns the field or a part of it. Throws 409 Conflict if a field of
- * another owner would change, unless `force` is set.
+ * Applies the config to `live`, which is undefined if the object does not exist yet. A field that the applier no longer applies is removed
+ * unless another manager owns the field or a part of it. Throws 409 Conflict if a field of another owner would change, unless `force` is
+ * set.
  */
 export function* applyConfig(
   live: KubeObject | undefined,
@@ -241,7 +234,7 @@ export function* applyConfig(
 
 const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
 
-/** Returns the entries of an object before its first server-side apply. `ignored`: fields that get no owner, as in ApplyRequest. */
+/** Returns the entries of an object before its first server-side apply. `ignored`: as in ApplyRequest. */
 export function firstEntries(
   live: KubeObject,
   type: FieldType,
@@ -259,10 +252,7 @@ export function firstEntries(
   ]);
 }
 
-/**
- * Returns the fields in the configuration that client-side apply recorded in its annotation, and the annotation itself;
- * undefined if the object lacks the annotation.
- */
+/** Returns the fields in the annotation of client-side apply, and the annotation itself; undefined if the object lacks the annotation. */
 function lastApplied({ metadata }: KubeObject, type: FieldType): FieldSet {
   const text = metadata.annotations?.[LAST_APPLIED];
   if (text === undefined) return undefined;
@@ -276,8 +266,8 @@ function lastApplied({ metadata }: KubeObject, type: FieldType): FieldSet {
 }
 
 /**
- * Returns the entries of the managedFields that a client sent; undefined if the managedFields are absent, empty or invalid; an empty list
- * if the client asks to delete all entries.
+ * Returns the managedFields that a client sent; undefined if they are absent, empty or invalid; an empty list if the client asks to delete
+ * all entries.
  */
 export function givenEntries(given: readonly ManagedFieldsEntry[] | undefined): ManagedFieldsEntry[] | undefined {
   if (given === undefined || given.length === 0) return undefined;

@@ -25,7 +25,7 @@ export type FieldType =
   | { kind: 'atomic' }
   | { kind: 'struct'; field(name: string): FieldType | undefined }
   | { kind: 'map'; values: FieldType }
-  /** A list of objects that are identified by the values of `keys`. If an object lacks a key, the key's default is used. */
+  /** A list of objects that are identified by the values of `keys`. `defaults` replaces missing keys. */
   | { kind: 'listMap'; keys: readonly string[]; defaults: JsonObject; items: FieldType }
   /** A list of unique scalars. */
   | { kind: 'set' };
@@ -38,7 +38,7 @@ export type ListType = Extract<FieldType, { kind: 'listMap' | 'set' }>;
 export const typeOfField = (type: FieldsType, name: string): FieldType | undefined =>
   type.kind === 'map' ? type.values : type.field(name);
 
-/** Returns the path element, value and type of each part of a value; undefined if the value is owned as a whole. */
+/** Returns the path element, value and type of each part; undefined if the value is owned as a whole. */
 export function partsOf(value: JsonValue, type: FieldType): Iterable<[string, JsonValue, FieldType]> | undefined {
   if ((type.kind === 'struct' || type.kind === 'map') && isJsonObject(value)) return fieldsOf(value, type);
   if ((type.kind === 'listMap' || type.kind === 'set') && Array.isArray(value)) return itemsOf(value, type);
@@ -60,7 +60,7 @@ function* itemsOf(value: readonly JsonValue[], type: ListType): Generator<[strin
 
 export const itemTypeOf = (type: ListType): FieldType => (type.kind === 'listMap' ? type.items : atomic);
 
-/** Maps the items of a list by path element. If several items have the same element, the map contains the first one. */
+/** The first of several items with the same element counts. */
 export function byElement(list: readonly JsonValue[], type: ListType): Map<string, JsonValue> {
   const found = new Map<string, JsonValue>();
   for (const item of list) {
@@ -70,7 +70,6 @@ export function byElement(list: readonly JsonValue[], type: ListType): Map<strin
   return found;
 }
 
-/** Caches the sorted keys of a list type. */
 const sortedKeys = new WeakMap<ListType, readonly string[]>();
 
 function keysOf(type: Extract<FieldType, { kind: 'listMap' }>): readonly string[] {
@@ -91,7 +90,7 @@ function itemElement(item: JsonValue, type: ListType): string {
 
 const isItem = (type: FieldType): boolean => type.kind !== 'struct';
 
-/** Returns the fields that a value sets, such as an applied configuration or a live object. Ignores fields that the type lacks. */
+/** Ignores fields that the type lacks. */
 export function fieldSetOf(value: JsonValue, type: FieldType): FieldSet {
   const parts = partsOf(value, type);
   if (parts === undefined) return {};
@@ -106,8 +105,8 @@ export function fieldSetOf(value: JsonValue, type: FieldType): FieldSet {
 }
 
 /**
- * Returns the path of a list and the key of an item that occurs in it more than once, as the text of an error:
- * `.spec.items: duplicate entries for key [name="x"]`. Returns undefined if no list has duplicates.
+ * Finds a duplicate item, and returns its list and key as the text of an error: `.spec.items: duplicate entries for key [name="x"]`.
+ * Returns undefined if no list has duplicates.
  */
 export function repeatedItem(value: JsonValue, type: FieldType): string | undefined {
   if ((type.kind === 'listMap' || type.kind === 'set') && Array.isArray(value)) {
@@ -124,7 +123,7 @@ export function repeatedItem(value: JsonValue, type: FieldType): string | undefi
   return undefined;
 }
 
-/** Merges the applied `config` into the value `live`, which is undefined if there is none. Values of `config` win. */
+/** Merges the applied `config` into `live`, which is undefined if there is no value. Values of `config` win. */
 export function merge(live: JsonValue | undefined, config: JsonValue, type: FieldType): JsonValue {
   if (live === undefined) return config;
   if (type.kind === 'listMap' || type.kind === 'set') {
@@ -144,8 +143,8 @@ export function merge(live: JsonValue | undefined, config: JsonValue, type: Fiel
 }
 
 /**
- * Merges lists. The result has the order of `config`. An item that only `live` has is added as soon as all items that precede it in
- * `live` are in the result.
+ * The result has the order of `config`. An item that only `live` has follows as soon as all items that precede it in `live` are in the
+ * result.
  */
 function mergeLists(live: readonly JsonValue[], config: readonly JsonValue[], type: ListType): JsonValue[] {
   const items = itemTypeOf(type);
@@ -157,7 +156,7 @@ function mergeLists(live: readonly JsonValue[], config: readonly JsonValue[], ty
   const merged = new Set<string>();
   let passed = 0;
   for (const [index, item] of config.entries()) {
-    // Copy the items that only `live` has, until an item of `live` that is also in `config` and has not been merged yet.
+    // Copy the items that only `live` has, up to the next item that is also in `config` and not merged yet.
     for (; passed < live.length; passed++) {
       const next = elements[passed] as string;
       if (!isWanted.has(next)) result.push(live[passed] as JsonValue);
@@ -173,7 +172,7 @@ function mergeLists(live: readonly JsonValue[], config: readonly JsonValue[], ty
   return result;
 }
 
-/** Returns the value without the fields and their descendants; undefined for a list or map that thereby becomes empty. */
+/** Removes the fields and their descendants. Returns undefined for a list or map that becomes empty. */
 export function removeFields(value: JsonValue, fields: FieldSet, type: FieldType): JsonValue | undefined {
   if (fields === undefined) return value;
   if ((type.kind === 'listMap' || type.kind === 'set') && Array.isArray(value)) {

@@ -1,4 +1,4 @@
-/** Tests the ownership of fields across versions with a kind whose version v2 has other names for the fields of v1. */
+/** Tests the ownership of fields across versions. The version v2 of the kind has other names for the fields of v1. */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { JsonObject } from '../json-value.ts';
@@ -53,7 +53,7 @@ interface State {
   entries: ManagedFieldsEntry[];
 }
 
-/** Returns the state after the write, with the object in v1. The write's spec has the field names of v1. A conflict changes nothing. */
+/** Returns the state after the write, with the object in v1. `spec` has the field names of v1. A conflict changes nothing. */
 function write({ object, entries }: State, { manager, version, operation, spec }: Write): State {
   const old = convert(object, 'v1', version);
   const body = make(version, renamed(spec, 'v1', version) as Spec);
@@ -75,7 +75,6 @@ function write({ object, entries }: State, { manager, version, operation, spec }
   }
 }
 
-/** Returns the object after the writes, and the owned fields of each manager with their names in v1. */
 function summary(writes: readonly Write[]) {
   const { object, entries } = writes.reduce(write, { object: make('v1', {}), entries: [] });
   const owned = entries.flatMap(({ manager, operation, apiVersion, fieldsV1 }) => {

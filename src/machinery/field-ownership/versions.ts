@@ -1,6 +1,6 @@
 /**
- * Tracks the owners of fields across the versions of a kind. The fields of an entry of managedFields are those of the entry's version,
- * so the effect of a write on the entry is found in that version: the objects are converted to it first.
+ * Tracks the owners of fields across the versions of a kind. The fields of an entry of managedFields belong to the entry's version.
+ * Therefore the objects are converted to this version to find how a write affects the entry.
  * Source: merge/update.go of sigs.k8s.io/structured-merge-diff (behavior).
  */
 import type { JsonObject } from '../json-value.ts';
@@ -13,16 +13,15 @@ import { type FieldType, removeFields } from './typed-value.ts';
 /** Another version of the kind of the written object. The functions must not modify their arguments. */
 export interface ObjectVersion {
   type: FieldType;
-  /** Converts an object from the version of the write to this version. */
+  /** Converts from the version of the write to this version. */
   from(object: KubeObject): KubeObject;
-  /** Converts an object from this version to the version of the write. */
+  /** Converts from this version to the version of the write. */
   back(object: KubeObject): KubeObject;
 }
 
-/** Returns the version with this apiVersion; undefined if it is the version of the write, or the kind does not have this version. */
+/** Returns undefined for the version of the write, and for a version that the kind does not have. */
 export type OtherVersions = (apiVersion: string) => ObjectVersion | undefined;
 
-/** The fields that a write added or modified, and those that it removed. */
 export interface Effect {
   changed: FieldSet;
   removed: FieldSet;
@@ -34,8 +33,8 @@ const versionOf = ({ apiVersion }: ManagedFieldsEntry, versions: OtherVersions |
   apiVersion === undefined ? undefined : versions?.(apiVersion);
 
 /**
- * Returns a function that returns the effect of the write from `old` to `now` in the version of an entry. `own`: the effect in the
- * version of the write. `unowned`: the fields without owners.
+ * The returned function computes the effect of the write from `old` to `now` in the version of an entry. `own`: the effect in the version
+ * of the write. `unowned`: the fields without owners.
  */
 export function effectsOf(
   own: Effect,
@@ -64,8 +63,8 @@ const pruned = (object: JsonObject, dropped: FieldSet, type: FieldType): JsonObj
   (removeFields(object, dropped, type) ?? {}) as JsonObject;
 
 /**
- * Removes from `object` the fields of `before`, the applier's previous entry, unless they or parts of them are in the set of one of the
- * `owners`, which include the applier's new entry.
+ * Removes the fields of `before`, the applier's previous entry, unless they or parts of them are in the set of one of the `owners`, which
+ * include the applier's new entry.
  */
 export function* withoutDropped(
   object: JsonObject,

@@ -16,15 +16,9 @@ import {
 import { ApiError, badRequest, entityTooLarge } from '../status.ts';
 
 const MAX_OPERATIONS = 10_000;
-/**
- * The maximum total length of the JSON texts of all values that a patch copies, measured in UTF-16 code units. Source:
- * JSONPatchMaxCopyBytes of v1.33.
- */
+/** The maximum total length of the values that a patch copies, as JSON in UTF-16 code units. Source: JSONPatchMaxCopyBytes of v1.33. */
 const MAX_COPIED_BYTES = 3 * 1024 * 1024;
-/**
- * How many list elements the operations of a patch may shift in total: 10,000 operations on lists of 5,000 elements
- * take about 50 ms.
- */
+/** How many list elements the operations of a patch may shift in total: 10,000 operations on lists of 5,000 elements take about 50 ms. */
 const MAX_SHIFTED = 50_000_000;
 
 interface Operation {
@@ -34,7 +28,7 @@ interface Operation {
   value?: JsonValue;
 }
 
-/** Returns the error 422 with upstream's message, which does not contain the cause. Unlike upstream, the details contain the cause. */
+/** The error 422 with upstream's message, which does not contain the cause. Unlike upstream, the details contain the cause. */
 const refused = (cause: string): ApiError =>
   new ApiError({
     kind: 'Status',
@@ -55,7 +49,6 @@ const goKind = (value: unknown): string => {
 
 const operationNames = new Set(['add', 'remove', 'replace', 'move', 'copy', 'test']);
 
-/** Throws ApiError unless the body is a list of at most MAX_OPERATIONS operations that have the fields they need. */
 function checkDocument(body: unknown): asserts body is Operation[] {
   if (!Array.isArray(body)) {
     throw badRequest(`json: cannot unmarshal ${goKind(body)} into Go value of type jsonpatch.Patch`);
@@ -83,7 +76,6 @@ function checkDocument(body: unknown): asserts body is Operation[] {
 
 const clone = <T extends JsonValue>(value: T): T => JSON.parse(JSON.stringify(value)) as T;
 
-/** Returns the path segments of a JSON pointer; undefined if the text is not a pointer. */
 function pathOf(pointer: string): string[] | undefined {
   if (pointer === '') return [];
   if (!pointer.startsWith('/')) return undefined;
@@ -132,10 +124,7 @@ class PatchedDocument {
     );
   }
 
-  /**
-   * Returns the value at the pointer. Throws if the value is absent, unless `last` is true and the parent is present: then returns
-   * undefined.
-   */
+  /** Throws if the value is absent. With `last`, returns undefined if only the value is absent, but its parent is present. */
   private find(operation: Operation, pointer: string, last = false): JsonValue | undefined {
     const path = pathOf(pointer);
     if (path === undefined) throw this.missing(operation, pointer);
@@ -154,8 +143,7 @@ class PatchedDocument {
   }
 
   /**
-   * Returns the parent of the value at the pointer, and the value's key in the parent. Throws if the parent is absent or a
-   * scalar, and for the root.
+   * Returns the parent of the value, and the key of the value in the parent. Throws for the root, and if the parent is absent or a scalar.
    */
   private place(operation: Operation, pointer: string): { parent: JsonValue[] | JsonObject; name: string } {
     const end = pointer.lastIndexOf('/');
@@ -235,9 +223,8 @@ class PatchedDocument {
 }
 
 /**
- * Returns a patched copy of `object`. Throws ApiError: 400 BadRequest if the body is not a list of objects, 422 Invalid if an operation
- * is invalid or does not apply, a test fails, or the result is not an object or too deep, 413 if the patch has more than 10,000
- * operations, copies more than 3 MiB, or shifts too many elements.
+ * Returns a patched copy. Throws ApiError: 400 BadRequest if the body is not a list of objects; 413 if the patch has more than 10,000
+ * operations, copies more than 3 MiB, or shifts too many elements; otherwise 422 Invalid.
  */
 export function applyJsonPatch(object: JsonObject, body: unknown): JsonObject {
   checkDocument(body);

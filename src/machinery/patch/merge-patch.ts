@@ -15,7 +15,7 @@ function merge(target: JsonValue | undefined, patch: JsonValue): JsonValue {
   return result;
 }
 
-/** Returns the patched object. Throws ApiError (BadRequest) if the patch is not an object. */
+/** Throws ApiError (BadRequest) if the patch is not an object. */
 export function applyMergePatch(object: JsonObject, patch: unknown): JsonObject {
   if (!isJsonObject(patch)) throw badRequest('Invalid JSON Patch');
   return merge(object, patch) as JsonObject;

@@ -3,8 +3,8 @@ import { goText, isJsonObject, type JsonValue } from '../json-value.ts';
 import { badRequest } from '../status.ts';
 
 /**
- * Returns the value that identifies an element of a merged list: the value of the merge key, or the element itself if `mergeKey` is
- * undefined. Throws ApiError (BadRequest) if the element is not an object that has the merge key.
+ * Returns the value of the merge key, or the element itself if `mergeKey` is undefined. Throws ApiError (BadRequest) if the element is not
+ * an object with the merge key.
  */
 export function keyOf(element: JsonValue, mergeKey: string | undefined): JsonValue {
   if (mergeKey === undefined) return element;
@@ -15,9 +15,8 @@ export function keyOf(element: JsonValue, mergeKey: string | undefined): JsonVal
 }
 
 /**
- * Sorts the elements of a merged list. The elements that `order` contains get the order of `order`. The other elements
- * get the order of `live`, and each of them is placed in front of the first element of `order` that it precedes in
- * `live`, or at the end if there is none.
+ * Sorts the elements in `order` by `order`. Each other element is placed before the first element of `order` that it precedes in `live`, or
+ * at the end. These elements keep the order of `live`.
  */
 export function ordered(
   elements: JsonValue[],

@@ -11,8 +11,8 @@ export type PatchType =
   | 'application/apply-patch+yaml';
 
 /**
- * Returns the patched object. `object` is not modified, but the result may share parts with `object` and with `body`, the patch.
- * `strategyFor` returns the strategy of a field of the object's type. Throws ApiError if the patch is invalid or cannot be applied.
+ * Does not modify `object`; the result may share parts with `object` and with the patch, `body`. Throws ApiError if the patch is invalid or
+ * cannot be applied.
  */
 export function applyPatch(
   type: Exclude<PatchType, 'application/apply-patch+yaml'>,

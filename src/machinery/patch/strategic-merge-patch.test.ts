@@ -6,8 +6,8 @@ import { cpuMillisOf, frozen } from '../testing.ts';
 import { applyStrategicMergePatch, type FieldStrategy, type StrategyLookup } from './strategic-merge-patch.ts';
 
 /**
- * The strategies of a small kind: containers are merged by name, their ports by number, and finalizers as scalars; args
- * are replaced as a whole; volumes are merged by name and support $retainKeys; source is replaced.
+ * The strategies of a small kind: containers are merged by name, their ports by number, and finalizers as scalars; args are replaced as a
+ * whole; volumes are merged by name and support $retainKeys; source is replaced.
  */
 const tables: Record<string, Record<string, FieldStrategy>> = {
   container: { ports: { strategy: 'merge', mergeKey: 'port' }, args: {} },
@@ -245,10 +245,7 @@ describe('properties of strategic merge patches', () => {
   }) as unknown as fc.Arbitrary<JsonObject>;
 
   type Keyed = Record<string, JsonValue>;
-  /**
-   * Returns a patch, like that of kubectl, which changes the list `from` to `to`: changes, deletions and the order of
-   * the elements.
-   */
+  /** Returns a patch from the list `from` to `to` as kubectl does: changes, deletions and the order of the elements. */
   function diffList(key: string, mergeKey: string, from: Keyed[], to: Keyed[]): JsonObject {
     const changes = to.map((element) => {
       const old = from.find((candidate) => candidate[mergeKey] === element[mergeKey]);

@@ -3,34 +3,30 @@
  *
  * Boundary: the inputs and the result are plain JSON. The schema of the kind is passed in as a StrategyLookup.
  * Invariants:
- * 1. Neither the object nor the patch is modified; the result may share parts with them.
- * 2. The patch's directives ($patch, $retainKeys, $setElementOrder/…, $deleteFromPrimitiveList/…) and null fields
- *    are not in the result.
- * 3. A merged list has the order of $setElementOrder, or of the patch if there is no $setElementOrder. Elements that
- *    this order lacks keep their relative order, and each stays in front of the first element of this order that it
- *    preceded in the object. As a result, new elements come first if the patch contains only new elements and no
- *    $setElementOrder.
+ *  1. Neither the object nor the patch is modified; the result may share parts with them.
+ *  2. The result contains neither the patch's directives ($patch, $retainKeys, $setElementOrder/…, $deleteFromPrimitiveList/…) nor its null
+ *     fields.
+ *  3. A merged list has the order of $setElementOrder, or else of the patch. An element that is not in this order stays before the first
+ *     element of this order that it preceded in the object. Such elements keep their relative order. As a result, new elements come first
+ *     if the patch contains only new elements and no $setElementOrder.
  *
- * Source: k8s.io/apimachinery/pkg/util/strategicpatch of v1.33 (behavior and wording) and the design proposal "preserve
- * order in strategic merge patch".
+ * Source: k8s.io/apimachinery/pkg/util/strategicpatch of v1.33 (behavior and wording) and the design proposal "preserve order in strategic
+ * merge patch".
  */
 import { goText, isJsonObject, type JsonObject, type JsonValue, setOwn } from '../json-value.ts';
 import { badRequest, entityTooLarge } from '../status.ts';
 import { keyOf, ordered } from './merged-list.ts';
 
-/** How a patch merges a field. */
 export interface FieldStrategy {
-  /**
-   * The patchStrategy tag of upstream's Go field. If absent, a list is replaced as a whole, and an object is merged.
-   */
+  /** The patchStrategy tag of upstream's Go field. If absent, a list is replaced as a whole, and an object is merged. */
   strategy?: 'merge' | 'replace' | 'retainKeys' | 'merge,retainKeys';
-  /** The merge key of a merged list of objects. A merged list without a merge key is a list of scalars. */
+  /** The merge key of a list of objects. A merged list without a merge key is a list of scalars. */
   mergeKey?: string;
   /** The fields of the object, or of the list's elements; absent for maps and unknown types. */
   fields?: StrategyLookup;
 }
 
-/** Returns the strategy of a type's field, by its JSON name; undefined if the field is unknown. */
+/** `field`: the JSON name. Returns undefined if the field is unknown. */
 export type StrategyLookup = (field: string) => FieldStrategy | undefined;
 
 const ORDER = '$setElementOrder/';
@@ -42,7 +38,7 @@ const MARKER = '$patch';
 const MAX_MERGED_AGAIN = 200_000;
 
 /**
- * Counts repeated work: a patch may contain the same list element many times, and each time the element is merged again with all its
+ * Counts repeated work: a patch may contain the same list element many times, and each occurrence merges the element again with all its
  * lists. The first merge of an element is not counted. `again`: whether the current element has been merged before.
  */
 interface Work {
@@ -62,9 +58,7 @@ const noFields: StrategyLookup = () => undefined;
 const isDirective = (key: string): boolean =>
   key === MARKER || key === RETAIN || key.startsWith(ORDER) || key.startsWith(DELETE);
 
-/**
- * Returns the value without directives and null fields; undefined if the value is an object with the directive $patch.
- */
+/** Removes directives and null fields. Returns undefined for an object with the directive $patch. */
 function cleaned(value: JsonValue): JsonValue | undefined {
   if (Array.isArray(value)) return value.map(cleaned).filter((element) => element !== undefined);
   if (!isJsonObject(value)) return value;
@@ -151,7 +145,7 @@ function mergeValue(
 const isMerged = (field: FieldStrategy | undefined): field is FieldStrategy =>
   field?.strategy === 'merge' || field?.strategy === 'merge,retainKeys';
 
-/** Merges a list for which the patch contains a $setElementOrder, whether or not the patch also contains elements of the list. */
+/** Merges a list that has a $setElementOrder in the patch. The patch need not contain elements of the list. */
 function mergeOrderedList(
   result: JsonObject,
   patch: JsonObject,
@@ -194,8 +188,8 @@ const wrongType = (value: JsonValue): Error =>
   );
 
 /**
- * Throws unless `order`, the $setElementOrder list, is empty or contains the elements of the patch in the same order.
- * Elements with the directive $patch are not compared.
+ * Throws if the elements of the patch are not in the order of $setElementOrder. An empty order permits all. Elements with the directive
+ * $patch are not compared.
  */
 function checkOrder(patchList: JsonValue[], order: JsonValue[], mergeKey: string | undefined): void {
   const kept = patchList.filter((element) => !(isJsonObject(element) && Object.hasOwn(element, MARKER)));
@@ -213,7 +207,7 @@ function checkOrder(patchList: JsonValue[], order: JsonValue[], mergeKey: string
   }
 }
 
-/** Merges the list `patch` into the list `original`, and sorts the result by `order` (see ordered() in merged-list.ts). */
+/** Merges `patch` into `original`, and sorts the result with ordered() of merged-list.ts. */
 function mergeList(
   original: JsonValue[],
   patch: JsonValue[],
@@ -269,8 +263,8 @@ function mergeList(
 }
 
 /**
- * Returns a copy of the object with the patch applied. Throws ApiError: 400 BadRequest if the patch is invalid for the object, 413
- * RequestEntityTooLarge if the repeated merges of the patch process more than MAX_MERGED_AGAIN fields and elements.
+ * Returns a patched copy. Throws ApiError: 400 BadRequest if the patch is invalid for the object, 413 RequestEntityTooLarge if the repeated
+ * merges process more than MAX_MERGED_AGAIN fields and elements.
  */
 export function applyStrategicMergePatch(object: JsonObject, patch: unknown, lookup: StrategyLookup): JsonObject {
   if (!isJsonObject(patch)) throw badRequest('invalid JSON document');

@@ -6,7 +6,7 @@ import { check, forever, type LifeToRead, once, stubborn } from './life-to-read.
 
 type Given = Partial<Life> & { pods?: Partial<Parameters<typeof simulatedPod>[0]> };
 
-/** Returns a life of a Pod that is deleted after 5 s with a grace period of 20 s, unless the arguments override this. */
+/** By default, the Pod is deleted after 5 s with a grace period of 20 s. */
 const lifeOf = (defers: Partial<DeferContainer>[], { pods, scripts, ...life }: Given = {}): Life => ({
   pod: simulatedPod({ apps: ['app'], graceSeconds: 20, defers, ...pods }),
   scripts: { app: forever, 'defer-1': once(1000), 'defer-2': once(1000), 'defer-3': once(1000), ...scripts },

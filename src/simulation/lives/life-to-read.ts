@@ -9,7 +9,7 @@ export interface LifeToRead {
 }
 
 export const forever: RunScript[] = [{ stopMillis: 100 }];
-/** The script of a container that ignores its stop signal and runs until it is killed. */
+/** A container that ignores its stop signal and runs until it is killed. */
 export const stubborn: RunScript[] = [{}];
 export const once = (runMillis: number, exitCode = 0): RunScript[] => [{ runMillis, exitCode }];
 export const check = { exec: { command: ['check'] } };

@@ -34,7 +34,6 @@ export function renderLife(result: LifeResult): string[] {
     .map(({ at, kind, text }) => `${seconds(at).padStart(8)}  ${kind.padEnd(6)}  ${text}`);
 }
 
-/** Returns the names of containers and sandboxes by their IDs. */
 const namesOf = ({ trace }: LifeResult): ReadonlyMap<string, string> =>
   new Map(trace.map(({ id, name, attempt }) => [id, name === '' ? `sandbox#${attempt}` : numbered(name, attempt)]));
 
@@ -53,7 +52,7 @@ function traceStep({ at, what, name, attempt, exitCode, cause }: LifeResult['tra
   return text === '' ? [] : [{ at, kind: 'node', text }];
 }
 
-/** Returns one step for the first result of each probe of a run, and one for each change of this result. */
+/** Renders the first result of each probe of a run, and each change of this result. */
 function probeSteps({ probes }: LifeResult): Step[] {
   const last = new Map<string, string>();
   return probes.flatMap(({ at, container, attempt, probe, result }): Step[] => {
@@ -79,7 +78,7 @@ function actionStep(
   return [{ at, kind: 'do', text: actionKey(action).replaceAll('/', ' ') }];
 }
 
-/** Returns one step for each status that differs from the previous status in a rendered part. The step has the parts that differ. */
+/** Renders the parts of each status that differ from the previous status. */
 function statusSteps({ statuses }: LifeResult, seconds: (at: number) => string): Step[] {
   let before = new Map<string, string>();
   return statuses.flatMap(({ at, status }): Step[] => {
