@@ -161,7 +161,7 @@ function causeOf(pod: Pod, steps: readonly Transition[]): { cause?: string } {
 
 export interface Obstacle {
   text: string;
-  /** Of several obstacles of a Pod with the same cause, the user needs to read only one. */
+  /** Several obstacles of a Pod may have the same cause: the user needs to read one of them. */
   cause: string;
   /** Empty if there is no action, or if `text` names the actions. */
   hint: string;
