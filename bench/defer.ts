@@ -2,10 +2,8 @@
  * Measures the time that lifepod adds to the end of a Pod whose defer containers exit immediately. It is compared with the floor: a bare
  * loop of the same CRI calls on the same containerd in the same run.
  *
- * The floor makes only the CRI calls without which the Pod cannot end, one after the other. It stops the app container before PostExit
- * entries, or after PreExit entries. It creates and starts each entry, waits for the event of its exit, and reads its exit code. Then it
- * stops the sandbox, removes the containers concurrently, and removes the sandbox. lifepod's time is from the DELETE over HTTPS to the
- * watch event of the Pod's deletion.
+ * The floor makes only the CRI calls without which the Pod cannot end, one after the other, and removes the containers concurrently.
+ * lifepod's time is from the DELETE over HTTPS to the watch event of the Pod's deletion.
  */
 
 import { randomUUID } from 'node:crypto';
@@ -32,7 +30,7 @@ interface Case {
 const ROUNDS = 25;
 const COUNTS = [0, 1, 2, 4];
 const MOST_RATIO = 1.25;
-/** The pause between the start and the end of a Pod, so that remaining work of the start does not affect the measurement. */
+/** Without this pause, remaining work of the start would affect the measurement. */
 const SETTLE_MILLIS = 200;
 
 export async function defer(): Promise<void> {
@@ -82,7 +80,7 @@ function print(cases: readonly Case[]): void {
   console.log(`\nTarget: at most ${MOST_RATIO} each.`);
 }
 
-/** Runs a Pod with CRI calls only, and resolves with the duration of its end in milliseconds. */
+/** Resolves with milliseconds. */
 async function floor(runtime: ContainerRuntime, { count, trigger }: Case, logs: string): Promise<number> {
   const ends = new AbortController();
   const { signal } = ends;
@@ -114,7 +112,7 @@ async function floor(runtime: ContainerRuntime, { count, trigger }: Case, logs: 
   return millis;
 }
 
-/** Runs a Pod through the API, and resolves with the duration of its end in milliseconds. */
+/** Resolves with milliseconds. */
 async function throughLifepod(client: Client, { count, trigger }: Case): Promise<number> {
   const pods = client.resource<Pod>(PODS);
   const name = `bench-${count}-${randomUUID().slice(0, 8)}`;
@@ -148,7 +146,7 @@ async function throughLifepod(client: Client, { count, trigger }: Case): Promise
   return millis;
 }
 
-/** Throws an error unless all entries ran and completed: skipped entries would make the measurement too short. */
+/** Skipped entries would make the measurement too short. */
 function requireCompleted(pod: Pod | undefined, count: number): void {
   const reasons = (pod?.status?.deferContainerStatuses ?? []).map(({ state }) => state?.terminated?.reason);
   if (reasons.length === count && reasons.every((reason) => reason === 'Completed')) return;

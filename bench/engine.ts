@@ -1,4 +1,3 @@
-/** Starts an engine in a scratch folder for a benchmark, and measures the memory and CPU time of processes. */
 import { execFile } from 'node:child_process';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -18,12 +17,12 @@ export interface BenchEngine {
   client: Client;
   dataDir: string;
   pid: number;
-  /** Registers a cleanup that runs before the engine stops, even after Ctrl+C. */
+  /** The cleanup runs before the engine stops, even after Ctrl+C. */
   beforeStop(cleanup: () => Promise<void>): void;
   stop(): Promise<void>;
 }
 
-/** Starts an engine and resolves when it is ready. Ctrl+C stops it. */
+/** Resolves when the engine is ready. Ctrl+C stops it. */
 export async function startEngine(): Promise<BenchEngine> {
   const scratch = await mkdtemp(join(tmpdir(), 'lifepod-bench-'));
   const dataDir = join(scratch, 'data');
@@ -71,12 +70,11 @@ export async function startEngine(): Promise<BenchEngine> {
   }
 }
 
-/** Resolves with the resident memory of a process in MiB. */
 export async function residentMebibytes(pid: number): Promise<number> {
   return Number(/VmRSS:\s+(\d+)/.exec(await readFile(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024;
 }
 
-/** Resolves with the CPU time that a process has used, in milliseconds. Linux counts in ticks of 10 ms. */
+/** Linux counts the CPU time of a process in ticks of 10 ms. */
 export async function cpuMillis(pid: number): Promise<number> {
   const fields = (await readFile(`/proc/${pid}/stat`, 'utf8')).replace(/^.*\) /, '').split(' ');
   return (Number(fields[11]) + Number(fields[12])) * 10;

@@ -1,6 +1,6 @@
 /**
- * Measures the sizes of the npm package, and the time from a command of the installed package to its end: `lifepod version`, and
- * `lifepod up --detach`, which ends when the node is Ready. The package uses the Node.js that runs the benchmark; nothing is downloaded.
+ * Measures the sizes of the npm package, and the time from a command of the installed package to its end: `lifepod version`, and `lifepod
+ * up --detach`, which ends when the node is Ready. The package uses the Node.js that runs the benchmark; nothing is downloaded.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -55,10 +55,7 @@ export async function packageSizeAndStart(): Promise<void> {
   }
 }
 
-/**
- * Runs a command to its end, and resolves with its duration and its CPU time. bash measures the CPU time of the processes for which the
- * command has waited.
- */
+/** bash measures the CPU time of the processes for which the command has waited. */
 async function commandCost(
   command: string,
   args: string[],

@@ -1,4 +1,4 @@
-/** Creates Pods for the benchmarks, through the API or with only the CRI calls that the Pods require (the floor). */
+/** Creates Pods through the API, or with only the CRI calls that the Pods require (the floor). */
 
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
@@ -12,14 +12,12 @@ import { connectRuntime } from '../src/runtime/cri/cri-runtime.ts';
 import type { ContainerConfig, ContainerRuntime, SandboxConfig } from '../src/runtime/runtime.ts';
 import { type BenchEngine, BUSYBOX } from './engine.ts';
 
-/** The command of a container that runs until SIGTERM, then exits immediately. */
 export const APP = ['sh', '-c', 'trap "exit 0" TERM; sleep 3600 & wait'];
-/** The command of a container that exits immediately. */
 export const BRIEF = ['true'];
 
 /**
- * Connects to the engine's containerd with another instance label, so that the engine ignores the Pods that are created through this
- * connection. They are removed before the engine stops.
+ * The instance label of this connection differs from that of the engine, so that the engine ignores its Pods. They are removed before the
+ * engine stops.
  */
 export async function connectFloor(engine: BenchEngine): Promise<ContainerRuntime> {
   const runtime = await connectRuntime({
@@ -68,7 +66,7 @@ export function floorPod(name: string, logs: string): FloorPod {
   };
 }
 
-/** Returns a function that resolves when the container with the ID has exited. It observes the Pod again at each event of the runtime. */
+/** The returned function resolves when the container with the ID has exited. It observes the Pod again at each event of the runtime. */
 export function exitsOf(runtime: ContainerRuntime, podUid: string, signal: AbortSignal): (id: string) => Promise<void> {
   let wake = (): void => undefined;
   void runtime.events(() => wake(), signal).catch(() => undefined);
@@ -119,7 +117,6 @@ export async function watchPod(client: Client, name: string) {
   };
 }
 
-/** Creates the Pods one after another, and resolves when all are Ready. */
 export async function createAndAwaitReady(client: Client, wanted: readonly Pod[]): Promise<void> {
   const pods = client.resource<Pod>(PODS);
   const ends = new AbortController();

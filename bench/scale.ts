@@ -15,7 +15,7 @@ const MEASURED_MILLIS = 20_000;
 const PERIOD_MILLIS = 1000;
 
 export async function scale(): Promise<void> {
-  /** The times in milliseconds at which requests of each probe arrived, by the path of the probe. */
+  /** By the path of the probe, in milliseconds. */
   const arrivals = new Map<string, number[]>();
   const server = createServer((request, response) => {
     const name = request.url ?? '';

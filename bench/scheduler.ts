@@ -1,6 +1,6 @@
 /**
- * Measures the decisions of the scheduler alone: Pods are placed one after another on nodes that all have room. The peer counts the
- * Pods of all nodes again for each decision instead of keeping sums.
+ * Measures the decisions of the scheduler alone: Pods are placed one after another on nodes that all have room. The peer counts the Pods of
+ * all nodes again for each decision instead of keeping sums.
  */
 import type { Node, Pod } from '../src/api/generated/types.ts';
 import { NodePods, type PodsOnNode, podsByNode } from '../src/scheduling/node-pods.ts';
@@ -31,7 +31,6 @@ const podOf = (index: number): Pod => ({
   },
 });
 
-/** Places all Pods, and returns the duration of one decision in microseconds. Throws if no node has room for a Pod. */
 function microsPerDecision(
   podsOn: (node: string) => PodsOnNode,
   bound: (pod: Pod) => void,

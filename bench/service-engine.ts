@@ -1,6 +1,6 @@
 /**
  * Measures Services in a running engine: the time from Ready to the first answer through the cluster IP, and the memory of the engine with
- * many Services. These Services have no selectors, and the addresses in their EndpointSlices belong to no Pods.
+ * many Services. The many Services have no selectors, and the addresses in their EndpointSlices belong to no Pods.
  */
 import { connect } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -42,13 +42,11 @@ const service = (name: string, selector?: Record<string, string>): Service => ({
   spec: { ports: [{ port: 80, targetPort: 8080 }], ...(selector === undefined ? {} : { selector }) },
 });
 
-/** Creates a Service with the Pods that have its name as their label. Resolves with its cluster IP. */
 async function createService(client: Client, name: string): Promise<string> {
   const { spec } = await client.resource<Service>(SERVICES).create(service(name, { app: name }));
   return spec?.clusterIP as string;
 }
 
-/** Connects once. Resolves with whether a server has answered. */
 const answers = (address: string): Promise<boolean> =>
   new Promise((resolve) => {
     let hasAnswered = false;
@@ -64,7 +62,7 @@ async function firstAnswer(address: string): Promise<void> {
   while (!(await answers(address)));
 }
 
-/** Creates a server, and resolves with the milliseconds from Ready, as a client sees it, to the first answer through the cluster IP. */
+/** As a client sees it, from Ready to the first answer through the cluster IP. */
 async function fromReady(client: Client, name: string, address: string): Promise<number> {
   const watch = await watchPod(client, name);
   await client.resource<Pod>(PODS).create(server(name));
@@ -83,7 +81,6 @@ async function remove(client: Client, name: string): Promise<void> {
   watch.stop();
 }
 
-/** Creates a Service, and in each round measures fromReady() with a new Pod. Resolves with the median and the maximum as text. */
 async function measureRounds(client: Client, name: string): Promise<string> {
   const times: number[] = [];
   const address = await createService(client, name);

@@ -1,7 +1,7 @@
 /**
  * Measures Services: throughput and latency through a cluster IP compared with the Pod's address, the rules for many Services, and the
- * change of one endpoint among them compared with the change of one element. These rules are in a network namespace of their own, and
- * packets stay on loopback and in namespaces. Measures Services in an engine, too (service-engine.ts).
+ * change of one endpoint among them compared with the change of one element. The rules are in a network namespace of their own, and packets
+ * stay on loopback and in namespaces.
  */
 
 import { deleteTable, openTable } from '../src/network/nftables/table.ts';
@@ -38,7 +38,7 @@ async function millisOf(act: () => Promise<unknown>): Promise<number> {
 const clusterIp = (index: number): string => `10.96.${index >> 8}.${index & 255}`;
 const podIp = (index: number): string => `10.${128 + (index >> 16)}.${(index >> 8) & 255}.${index & 255}`;
 
-/** Adds or updates the Service with the index. `last` selects the address of its last endpoint. */
+/** `last` selects the address of its last endpoint. */
 function take(section: ServicesSection, index: number, last = 0): void {
   const ip = clusterIp(index);
   const service = serviceOf(`s${index}`, { clusterIP: ip, clusterIPs: [ip] });
@@ -76,7 +76,7 @@ async function manyServices(): Promise<void> {
   await deleteTable({ name: 'lifepod-0', namespace: name, signal });
 }
 
-/** Measures changes of one endpoint, in turns with changes of elements of the same table by nft(8), and prints the medians. */
+/** The changes of one endpoint take turns with changes of elements of the same table by nft(8). */
 async function oneChange(section: ServicesSection, table: ReturnType<typeof openTable>, name: string): Promise<void> {
   const nft = (...commands: string[]): Promise<number> => {
     const input = commands

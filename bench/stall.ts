@@ -1,6 +1,6 @@
 /**
- * Measures how hostile requests of one client affect the engine: the longest time that a request of another client takes during the
- * attack, and the maximum of the engine's additional memory.
+ * Measures how hostile requests of one client affect the engine: the longest time that a request of another client takes during the attack,
+ * and the maximum of the engine's additional memory.
  */
 import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
@@ -20,9 +20,9 @@ type Call = (method: string, path: string, type: string, body?: string) => Promi
 
 interface Attack {
   name: string;
-  /** Creates the objects that the attack needs. The benchmark calls it before the measurement begins. */
+  /** Runs before the measurement begins. */
   prepare?(call: Call): Promise<void>;
-  /** Carries out the attack. Resolves with the status code of the response, for the output. */
+  /** Resolves with the status code of the response, for the output. */
   run(call: Call): Promise<string>;
 }
 
@@ -118,7 +118,6 @@ export async function stall(): Promise<void> {
   }
 }
 
-/** Returns a function that makes requests through `agent`. Each client has its own agent. */
 function caller(engine: BenchEngine, agent: Agent): Call {
   const { host, port } = adminOf(join(engine.dataDir, 'kubeconfig'));
   return async (method, path, type, body) => {

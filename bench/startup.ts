@@ -54,7 +54,6 @@ export async function startup(): Promise<void> {
   }
 }
 
-/** Starts and ends a Pod with CRI calls only, without pauses between them, and resolves with the durations of its start and its end. */
 async function floor(runtime: ContainerRuntime, initCount: number, logs: string): Promise<Times> {
   const ends = new AbortController();
   const { signal } = ends;
@@ -114,7 +113,6 @@ const pod = (name: string, initCount: number): Pod => ({
   },
 });
 
-/** Prints the memory and CPU usage of the engine's process with ten idle Pods. */
 async function atRest({ client, pid }: BenchEngine): Promise<void> {
   const pods = client.resource<Pod>(PODS);
   const names = Array.from({ length: 10 }, (_, i) => `rest-${i}`);

@@ -1,6 +1,6 @@
 /**
- * Measures the engine with 100 Pods that each mount every kind of volume: its memory and CPU time, and how long a change of a ConfigMap
- * and a Secret takes until all volumes contain it.
+ * Measures the engine with 100 Pods that each mount every kind of volume: its memory and CPU time, and how long a change of a ConfigMap and
+ * a Secret takes until all volumes contain it.
  */
 
 import { readdir, readFile } from 'node:fs/promises';
@@ -49,7 +49,7 @@ export async function volumes(): Promise<void> {
   }
 }
 
-/** Changes the ConfigMap and the Secret. Resolves with the time in milliseconds until all volumes contain both changes. */
+/** Resolves with the milliseconds until all volumes contain the changes. */
 async function change({ client: { resource }, dataDir }: BenchEngine): Promise<number> {
   const began = performance.now();
   const changed = (field: string): object => ({ [field]: { key: 'new' } });
@@ -89,7 +89,6 @@ const claim = (index: number): KubeObject =>
 const claimSpec = { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Mi' } } };
 const labels = { path: 'labels', fieldRef: { fieldPath: 'metadata.labels' } };
 
-/** Returns one volume source of every kind, by the name of the volume. */
 const kinds = (index: number): Record<string, object> => ({
   disk: { emptyDir: {} },
   memory: { emptyDir: { medium: 'Memory', sizeLimit: '1Mi' } },

@@ -9,20 +9,20 @@ import { type Plugin, rolldown } from 'rolldown';
 
 const SOURCES = join(import.meta.dirname, '../src');
 
-/** The modules that Node.js runs: the command line, the process of the cluster DNS, and the thread that parses YAML. */
 const ENTRIES = ['cli/main', 'network/dns-server/main', 'apiserver/yaml/worker'];
 
 const DATA = ['**/*.proto', 'cli/completion/completion.*', 'api/{facts,generated}/*.json'];
 
-/** Packages that are not bundled: lmdb is a native library, and protobufjs loads a package in a way that works only from its own file. */
+/** lmdb is a native library, and protobufjs loads a package in a way that works only from its own file. */
 const OUTSIDE = /^(?:lmdb|protobufjs)(?:$|\/)/;
 
-/** A module in place of `node:process`: see processModule. */
+/** See processModule. */
 const PROCESS_MODULE = '\0process';
 
 /**
- * Lets modules that import `node:process` use the global variable. The module of Node.js reads each property of the process for its exports.
- * Reading `process.stdin` makes standard input non-blocking, also for other programs that share it, whose reads then fail with EAGAIN.
+ * Lets modules that import `node:process` use the global variable. The module of Node.js reads each property of the process for its
+ * exports. Reading `process.stdin` makes standard input non-blocking, also for other programs that share it, whose reads then fail with
+ * EAGAIN.
  */
 const processModule: Plugin = {
   name: 'process',
@@ -31,7 +31,6 @@ const processModule: Plugin = {
   load: (id) => (id === PROCESS_MODULE ? 'export default globalThis.process;' : undefined),
 };
 
-/** Matches the expression with which a module refers to its own URL. */
 const OWN_URL = /\bimport\.meta\.url\b/g;
 
 /**
@@ -44,7 +43,6 @@ function placeOf(id: string): string {
   return `(import.meta.url.slice(0, import.meta.url.lastIndexOf('/dist/') + 6) + ${JSON.stringify(path)})`;
 }
 
-/** Writes the modules and the data files to `target`. */
 export async function buildTo(target: string): Promise<void> {
   const bundle = await rolldown({
     input: Object.fromEntries(ENTRIES.map((name) => [name, join(SOURCES, `${name}.ts`)])),

@@ -1,8 +1,8 @@
 /**
  * Generates src/api/generated/ from the facts about the types (src/api/facts):
  *
- *   types.ts   TypeScript interfaces of all types reachable from ROOTS
- *   docs.json  their descriptions, for OpenAPI and `kubectl explain`: those of the models of @kubernetes/client-node, and lifepod's own
+ * types.ts   TypeScript interfaces of all types reachable from ROOTS
+ * docs.json  their descriptions, for OpenAPI and `kubectl explain`: those of the models of @kubernetes/client-node, and lifepod's own
  *
  * The output is not committed because the descriptions are derived from a package; `npm run setup` generates it.
  */
@@ -25,7 +25,7 @@ import { REFERENCE_DESCRIPTIONS } from './reference-descriptions.ts';
 
 const outDir = join(dirname(fileURLToPath(import.meta.url)), '../src/api/generated');
 
-/** The types that lifepod serves or reads. Types that these refer to are included automatically. */
+/** lifepod serves or reads these types. Types that they refer to are included automatically. */
 const ROOTS = [
   ...[
     'core.v1.Binding',
@@ -85,7 +85,7 @@ const ROOTS = [
   ...Object.values(ownFacts).flatMap(({ path, types }) => Object.keys(types).map((type) => `${path}.${type}`)),
 ];
 
-/** Types of the upstream package meta/v1 that src/machinery declares. types.ts re-exports them instead of declaring them. */
+/** Types of the upstream package meta/v1 that src/machinery declares. types.ts re-exports them. */
 const MACHINERY = new Set([
   'ObjectMeta',
   'OwnerReference',
@@ -96,7 +96,7 @@ const MACHINERY = new Set([
   'StatusCause',
 ]);
 
-/** Returns the name of a type in types.ts: the name of its model without V1, or the last part of the type's name if it has no model. */
+/** The name of its model without V1, or the last part of the type's name if it has no model. */
 const publicName = (type: string): string =>
   (modelName(type) ?? type.slice(type.lastIndexOf('.') + 1)).replace(/^V1(?=[A-Z])/, '');
 
@@ -143,10 +143,7 @@ function declaration(type: string): string {
   return `export interface ${publicName(type)} {\n${lines.join('\n')}\n}`;
 }
 
-/**
- * Returns the descriptions of the fields of a type. lifepod's own descriptions override those of the model, which override those of
- * embedded types.
- */
+/** lifepod's own descriptions override those of the model, which override those of embedded types. */
 function fieldDescriptions(type: string): Record<string, string> {
   const model = modelName(type);
   const embedded = (typeFacts(type)?.fields ?? []).filter(({ inline }) => inline);
@@ -160,7 +157,7 @@ function typeDescription(type: string): string {
   return OWN_DESCRIPTIONS[type]?.description ?? (model === undefined ? '' : readModel(model).description);
 }
 
-/** Returns the description of a field for which fieldDescriptions() has none; the empty text if there is no description. */
+/** For fields without an entry in fieldDescriptions(). Returns the empty text if there is no description. */
 function referenceDescription(type: string, { json, ref }: FieldFacts): string {
   const name = type.slice(type.lastIndexOf('.') + 1);
   const text = REFERENCE_DESCRIPTIONS[`${name}.${json}`] ?? REFERENCE_DESCRIPTIONS[json];
@@ -178,7 +175,6 @@ function docsOf(type: string): { description: string; fields: Record<string, str
   };
 }
 
-/** The descriptions of the fields that objects of every kind have. */
 const KIND_FIELDS = Object.fromEntries(
   Object.entries(fieldDescriptions('io.k8s.api.core.v1.Pod')).filter(([name]) =>
     ['apiVersion', 'kind', 'metadata'].includes(name),

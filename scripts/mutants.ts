@@ -1,9 +1,8 @@
 /**
  * Mutation testing: makes a small change to a file (a mutant), runs the unit and contract tests that import the file, and prints whether
- * one of them failed. If none did, the mutant survived: no test covers the changed rule. A mutant negates a condition, moves a bound,
- * replaces an operator, or empties a branch. Mutants are chosen at random.
+ * one of them failed. If none did, the mutant survived: no test covers the changed rule.
  *
- *   npm run mutants -- [--count 60] [--seed N] [src/node src/lifecycle ...]
+ * npm run mutants -- [--count 60] [--seed N] [src/node src/lifecycle ...]
  *
  * The tests run in a copy of the repository in a temporary folder.
  */
@@ -45,7 +44,6 @@ interface SyntaxNode {
 interface Mutant {
   path: string;
   line: number;
-  /** The first line of the changed code, before and after the change, for the output. */
   change: string;
   source: string;
 }
@@ -58,7 +56,6 @@ function* nodesIn(node: SyntaxNode): Generator<SyntaxNode> {
   for (const child of Object.values(node).flat()) if (isNode(child)) yield* nodesIn(child);
 }
 
-/** Returns the replacements for this node, each of which makes a mutant: start offset, end offset and new text. */
 function replacements(node: SyntaxNode, source: string): [number, number, string][] {
   const { type, operator, left, right, test, consequent } = node as SyntaxNode & Record<string, SyntaxNode>;
   const found: [number, number, string][] = [];
@@ -88,7 +85,7 @@ function mutantsOf(path: string): Mutant[] {
   );
 }
 
-/** Returns a generator of random numbers in [0, 1) (mulberry32). The same seed produces the same numbers. */
+/** The numbers are in [0, 1) (mulberry32). The same seed produces the same numbers. */
 function randomOf(seed: number): () => number {
   let state = seed;
   return () => {
@@ -101,10 +98,7 @@ function randomOf(seed: number): () => number {
 
 const git = (...args: string[]): string => execFileSync('git', args, { cwd: repository, encoding: 'utf8' });
 
-/**
- * Copies all tracked files to a temporary folder, and returns its path. The folder is a repository, because some tests read documents and
- * examples or ask git for the files.
- */
+/** The folder is a repository, because some tests read documents and examples or ask git for the files. */
 function copyRepository(): string {
   const folder = mkdtempSync(join(tmpdir(), 'lifepod-mutants-'));
   git('clone', '--quiet', '--shared', repository, folder);
@@ -118,7 +112,6 @@ function copyRepository(): string {
   return folder;
 }
 
-/** Resolves with whether the tests of the mutant's file fail. */
 async function isKilled(folder: string, { path, source }: Mutant): Promise<boolean> {
   const original = readFileSync(join(repository, path));
   writeFileSync(join(folder, path), source);

@@ -1,17 +1,15 @@
 /**
- * The descriptions of the types and fields that lifepod adds to the Kubernetes API (src/api/facts/own.ts), and of fields of Kubernetes that
- * have a wider meaning in lifepod. generate-api.ts merges them into the descriptions of the models.
+ * Describes the types and fields that lifepod adds to the Kubernetes API (src/api/facts/own.ts), and fields of Kubernetes that have a wider
+ * meaning in lifepod.
  * Source: the specification of defer containers; the documentation of metrics.k8s.io/v1beta1.
  */
 
 export interface Descriptions {
-  /** The description of the type; absent for a type of Kubernetes. */
+  /** Absent for a type of Kubernetes. */
   description?: string;
-  /** The descriptions by the JSON name of the field. */
   fields: Readonly<Record<string, string>>;
 }
 
-/** The descriptions by the full name of the type. */
 export const OWN_DESCRIPTIONS: Readonly<Record<string, Descriptions>> = {
   'io.k8s.api.core.v1.DeferContainer': {
     description:

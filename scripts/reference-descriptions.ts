@@ -1,7 +1,6 @@
 /**
  * The descriptions of fields whose value is an object. The models have none, because their generator omits a description next to a $ref.
- * The key is the JSON name of the field, or TYPE.FIELD where the meaning of the field depends on the type. A field without an entry gets
- * the description of its type.
+ * The key is the JSON name of the field, or TYPE.FIELD where the meaning of the field depends on the type.
  */
 export const REFERENCE_DESCRIPTIONS: Readonly<Record<string, string>> = {
   metadata: 'The metadata that every object of its kind has: name, namespace, labels, annotations, and more.',
@@ -11,7 +10,6 @@ export const REFERENCE_DESCRIPTIONS: Readonly<Record<string, string>> = {
   'EphemeralVolumeSource.volumeClaimTemplate':
     'The PersistentVolumeClaim that is created for the volume. The Pod owns the claim: both are deleted together.',
 
-  // Fields of Events, bindings, evictions and options
   target: 'The Node to which the Pod is bound.',
   involvedObject: 'The object that the Event is about.',
   regarding: 'The object that the Event is about.',
@@ -27,12 +25,10 @@ export const REFERENCE_DESCRIPTIONS: Readonly<Record<string, string>> = {
   'SelfSubjectReviewStatus.userInfo': 'The user as whom the API server has authenticated the client.',
   boundObjectRef: 'The object to which the token is bound. The token is valid only as long as the object exists.',
 
-  // Fields of roles and bindings
   roleRef: 'The role that the binding grants. It cannot change.',
   aggregationRule:
     'Selects the ClusterRoles whose rules this one has. A controller writes the rules, and reverts other changes of them.',
 
-  // Fields of Pods
   affinity: 'Rules that prefer or require nodes by their labels, or by the Pods that run on them.',
   nodeAffinity: 'Rules about the labels of the nodes.',
   podAffinity: 'Rules that place the Pod near other Pods, such as on the same node or in the same zone.',
@@ -59,7 +55,6 @@ export const REFERENCE_DESCRIPTIONS: Readonly<Record<string, string>> = {
   overhead: 'The resources that a Pod with the class uses in addition to those of its containers.',
   scheduling: 'The nodes that support the class, and the taints that Pods with the class tolerate.',
 
-  // Fields of containers
   livenessProbe: 'A periodic probe of the running container. The container restarts when the probe fails.',
   readinessProbe:
     'A periodic probe of the running container. Services send requests to the Pod only while the probe succeeds.',
@@ -87,7 +82,6 @@ export const REFERENCE_DESCRIPTIONS: Readonly<Record<string, string>> = {
   running: 'Set while the container runs.',
   terminated: 'Set when the container has ended.',
 
-  // Fields of environment variables, and of files from objects
   valueFrom: 'The source of the value. Not allowed if value is not empty.',
   configMapRef: 'The ConfigMap whose entries become environment variables.',
   'EnvFromSource.secretRef': 'The Secret whose entries become environment variables.',
@@ -95,7 +89,6 @@ export const REFERENCE_DESCRIPTIONS: Readonly<Record<string, string>> = {
   secretKeyRef: 'A key of a Secret in the Namespace of the Pod.',
   resourceFieldRef: 'A request or limit of a container.',
 
-  // Fields of volumes
   secret: 'The keys of a Secret as files.',
   configMap: 'The keys of a ConfigMap as files.',
   'NodeConfigSource.configMap': 'A ConfigMap with a configuration of the kubelet.',
@@ -123,7 +116,6 @@ export const REFERENCE_DESCRIPTIONS: Readonly<Record<string, string>> = {
   controllerExpandSecretRef: 'The Secret that the CSI driver gets when a volume is enlarged.',
   nodeExpandSecretRef: 'The Secret that the CSI driver gets when a node enlarges the file system of a volume.',
 
-  // Fields of Nodes and Services
   configSource: 'Deprecated: the source of the configuration of the kubelet.',
   config: 'Deprecated: which configuration the kubelet uses.',
   assigned: 'The configuration that the kubelet tries to use.',

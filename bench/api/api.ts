@@ -1,7 +1,7 @@
 /**
  * `npm run bench api -- [--against CHECKOUT] [--only SECTION]`: measures the API server against a client on the same machine. With
- * --against, the server of another checkout takes turns with this one. Each figure is then the median of its rounds, and the improvement
- * is the median of the rounds' ratios: above 1, this checkout is better.
+ * --against, the server of another checkout takes turns with this one. Each figure is then the median of its rounds, and the improvement is
+ * the median of the rounds' ratios: above 1, this checkout is better.
  */
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';

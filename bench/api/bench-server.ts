@@ -1,6 +1,6 @@
 /**
- * Starts the API server of a checkout as a process of its own, with the Node.js options and the cache of compiled code with which this
- * checkout runs an engine. Without the cache, a start would mostly measure how long Node.js takes to strip types.
+ * Starts the API server of a checkout as a process of its own, with the Node.js options and the cache of compiled code of this checkout's
+ * engine. Without the cache, a start would mostly measure how long Node.js takes to strip types.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createPrivateKey } from 'node:crypto';
@@ -17,14 +17,11 @@ import { PODS, pod, SERVICE_ACCOUNTS, serviceAccount, TEMPLATE } from './objects
 const program = join(import.meta.dirname, 'server.ts');
 
 export interface BenchServer {
-  /** The API, with the administrator's credentials. */
   admin: Target;
   /** The server of constant answers in the same process (server.ts). */
   constants: Target;
-  /** Resolves with the API, with a new client certificate of the user. */
   user(name: string): Promise<Target>;
   residentMebibytes(): Promise<number>;
-  /** Resolves with the CPU time that the process has used, in milliseconds. */
   cpuMillis(): Promise<number>;
   stop(): Promise<void>;
 }
@@ -67,7 +64,7 @@ async function userOf(admin: Target, dataDir: string, commonName: string): Promi
   return { ...admin, cert: Buffer.from(leaf.certificate), key: Buffer.from(leaf.key) };
 }
 
-/** Starts a server with a new scratch folder, and creates the Pod TEMPLATE and the ServiceAccount that Pods need. */
+/** Also creates the Pod TEMPLATE and the ServiceAccount that Pods need. */
 export async function startNewServer(checkout: string): Promise<BenchServer & { dataDir: string }> {
   const dataDir = await mkdtemp(join(tmpdir(), 'lifepod-bench-api-'));
   const server = await startServer(checkout, dataDir);
@@ -85,10 +82,7 @@ export async function startNewServer(checkout: string): Promise<BenchServer & { 
   };
 }
 
-/**
- * Creates a scratch folder with the data of a server that has `pods` Pods, which are written to the store directly. Resolves with the path.
- * Rejects if the Pods cannot be written.
- */
+/** Creates a scratch folder with the data of a server that has `pods` Pods, which are written to the store directly. */
 export async function newData(checkout: string, pods: number): Promise<string> {
   const dataDir = await mkdtemp(join(tmpdir(), 'lifepod-bench-api-'));
   const server = await startServer(checkout, dataDir);

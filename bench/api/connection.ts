@@ -1,7 +1,4 @@
-/**
- * A small HTTP/1.1 client over TLS. It parses no more than it must, so that the client takes little CPU time from the server, with which
- * it shares two cores.
- */
+/** A small HTTP/1.1 client over TLS. The client shares two cores with the server, so it parses no more than it must. */
 import { once } from 'node:events';
 import { connect, type TLSSocket } from 'node:tls';
 
@@ -21,11 +18,9 @@ export interface Answer {
 const HEAD_END = Buffer.from('\r\n\r\n');
 const LINE_END = Buffer.from('\r\n');
 
-/** The answer that is being received. */
 interface Receiving {
   status: number;
   pieces: Buffer[];
-  /** The bytes of the body, or of the chunk, that are missing. */
   left: number;
   chunked: boolean;
 }
@@ -50,10 +45,7 @@ export class Connection {
     return new Connection(socket);
   }
 
-  /**
-   * Sends a request and resolves with its answer. Must not be called before the answer to the last request has arrived. Rejects unless the
-   * status is below 300.
-   */
+  /** Must not be called before the answer to the last request has arrived. Rejects unless the status is below 300. */
   async send(method: string, path: string, body?: string, type = 'application/json'): Promise<Answer> {
     if (this.socket.destroyed) throw new Error('the server has closed the connection');
     this.waiting = Promise.withResolvers();
@@ -63,7 +55,7 @@ export class Connection {
     return answer;
   }
 
-  /** Sends a GET request whose answer does not end, and calls `listener` with its raw bytes. */
+  /** The answer to this GET request does not end. `listener` gets its raw bytes. */
   stream(path: string, listener: (data: Buffer) => void): void {
     this.socket.removeAllListeners('data');
     this.socket.on('data', listener);

@@ -8,14 +8,13 @@ import { PODS, TEMPLATE } from './objects.ts';
 
 export const WATCHERS = 500;
 export const WRITE = `write until ${WATCHERS} watchers have it`;
-/** The number of writes in one measurement. */
 const WRITES = 20;
 
 let marks = 0;
 
 /**
- * Starts a watch on each connection. The measurement writes to `target`, the API unless it is set, and waits until all watches have
- * received the write. `what` names the write.
+ * Starts a watch on each connection. The measurement writes to `target`, and waits until all watches have received the write. `what` names
+ * the write.
  */
 export async function fanoutOf(
   server: BenchServer,
@@ -24,7 +23,6 @@ export async function fanoutOf(
   target: Target = server.admin,
 ): Promise<{ measure: Measure; close(): void }> {
   const writer = await Connection.open(target);
-  /** The mark of the last write, and when each watcher received it, in milliseconds. */
   let mark = '';
   let received: number[] = [];
   let all = Promise.withResolvers<void>();

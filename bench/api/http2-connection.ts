@@ -1,6 +1,6 @@
 /**
- * A small HTTP/2 client over TLS. Like the HTTP/1.1 client in connection.ts, it parses no more than it must. It gives the server the
- * largest window that HTTP/2 allows, and does not decode headers: a response whose status is not 200 is a failure.
+ * A small HTTP/2 client over TLS. Like the client in connection.ts, it parses no more than it must. It gives the server the largest window
+ * that HTTP/2 allows, and does not decode headers: a response whose status is not 200 is a failure.
  */
 import { once } from 'node:events';
 import { connect, type TLSSocket } from 'node:tls';
@@ -55,12 +55,12 @@ export class Http2Connection {
     return new Http2Connection(socket);
   }
 
-  /** Sends a request on a stream of its own and resolves with its answer. Rejects unless the status is 200. */
+  /** Sends a request on a stream of its own. Rejects unless the status is 200. */
   send(method: string, path: string, body?: string, type = 'application/json'): Promise<Answer> {
     return this.begin(method, path, body, type).done.promise;
   }
 
-  /** Sends a GET request whose answer does not end, and calls `listener` with the bytes of its body. */
+  /** The answer to this GET request does not end. `listener` gets the bytes of its body. */
   stream(path: string, listener: (data: Buffer) => void): void {
     const receiving = this.begin('GET', path);
     receiving.listener = listener;

@@ -1,11 +1,11 @@
-/** The floor of writes: plain puts to LMDB with the options of the store, each of which counts when it is durable. */
+/** The floor of writes: plain puts to LMDB with the options of the store. A put counts when it is durable. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { open } from 'lmdb';
 
 export interface LmdbFloor {
-  /** Puts `count` values, `atOnce` in each commit, and resolves with the puts per second. */
+  /** `atOnce` puts are in each commit. Resolves with the puts per second. */
   rate(atOnce: number, count: number): Promise<number>;
   close(): Promise<void>;
 }

@@ -1,4 +1,3 @@
-/** Types and functions with which the sections of the API server's benchmark measure figures, and loads over several connections. */
 import { median } from '../engine.ts';
 import type { BenchServer } from './bench-server.ts';
 import { Connection, type Target } from './connection.ts';
@@ -16,22 +15,21 @@ export interface Figure {
 export type Measure = () => Promise<Figure[]>;
 
 export interface Running {
-  /** Short measurements, each of which the checkouts run in turns. */
+  /** The checkouts run each of these short measurements in turns. */
   measures: Measure[];
   end(): Promise<void>;
 }
 
 export interface Section {
-  /** How many times the servers are started; absent: once. */
+  /** Absent: once. */
   starts?: number;
-  /** The number of measurements after each start. */
+  /** After each start. */
   rounds: number;
   open(checkout: string): Promise<Running>;
 }
 
 export type Request = Parameters<Connection['send']>;
 
-/** The number of connections that send requests at the same time. */
 export const AT_ONCE = 64;
 
 export const openMany = (target: Target, count: number): Promise<Connection[]> =>
@@ -48,7 +46,7 @@ export async function openAll<T>(open: () => Promise<T>, count: number): Promise
 
 type Sender = Pick<Connection, 'send'>;
 
-/** Sends `count` requests over the connections, one at a time over each, and resolves with the requests per second. */
+/** Sends one request at a time over each connection. Resolves with the requests per second. */
 export async function rateOf(connections: readonly Sender[], count: number, request: () => Request): Promise<number> {
   let left = count;
   const began = performance.now();
@@ -60,7 +58,6 @@ export async function rateOf(connections: readonly Sender[], count: number, requ
   return count / ((performance.now() - began) / 1000);
 }
 
-/** Resolves with the median duration of the call in milliseconds. */
 export async function millisOf(times: number, call: () => Promise<unknown>): Promise<number> {
   const durations: number[] = [];
   for (let i = 0; i < times; i++) {
@@ -75,10 +72,7 @@ export const perSecond = (what: string, value: number): Figure => ({ what, value
 export const millis = (what: string, value: number): Figure => ({ what, value, unit: 'ms' });
 export const mebibytes = (what: string, value: number): Figure => ({ what, value, unit: 'MiB' });
 
-/**
- * Returns a measurement of the rate of the requests, and of the server's CPU time per request, which varies less with other load on the
- * machine.
- */
+/** Also measures the server's CPU time per request, which varies less with other load on the machine. */
 export function loadOf(
   server: BenchServer,
   what: string,

@@ -1,10 +1,9 @@
-/** The objects of the benchmark of the API server: Pods and ConfigMaps of the size that users write. */
+/** Pods and ConfigMaps of the size that users write. */
 
 export const NAMESPACE = 'default';
 export const PODS = `/api/v1/namespaces/${NAMESPACE}/pods`;
 export const CONFIG_MAPS = `/api/v1/namespaces/${NAMESPACE}/configmaps`;
 export const SERVICE_ACCOUNTS = `/api/v1/namespaces/${NAMESPACE}/serviceaccounts`;
-/** The name of the Pod that is copied in the store. */
 export const TEMPLATE = 'template';
 /** One Pod in ten has the label `color` with this value. */
 export const RARE_COLOR = 'color-7';
@@ -46,7 +45,5 @@ export const configMap = (name: string): string =>
   });
 
 let made = 0;
-/** Returns a request that creates another Pod. */
 export const newPod = (): [string, string, string] => ['POST', PODS, pod(`pod-${made++}`, made)];
-/** Returns a request that creates another ConfigMap. */
 export const newConfigMap = (): [string, string, string] => ['POST', CONFIG_MAPS, configMap(`map-${made++}`)];

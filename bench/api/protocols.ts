@@ -1,4 +1,4 @@
-/** The section that compares HTTP/2 with HTTP/1.1, on the same server. */
+/** Compares HTTP/2 with HTTP/1.1, on the same server. */
 import { startNewServer } from './bench-server.ts';
 import type { Target } from './connection.ts';
 import { fanoutOf, WATCHERS, WRITE } from './fanout.ts';
@@ -6,10 +6,9 @@ import { Http2Connection } from './http2-connection.ts';
 import { AT_ONCE, loadOf, type Measure, openAll, openMany, type Request, rateOf, type Section } from './measure.ts';
 import { CONFIG_MAPS, configMap, PODS, TEMPLATE } from './objects.ts';
 
-/** The number of streams of a connection of HTTP/2: the server allows 100. */
+/** The server allows 100 streams on a connection of HTTP/2. */
 const STREAMS = 100;
 
-/** Measures the same requests, and the same watches, over both protocols. */
 export const protocols: Section = {
   rounds: 5,
   async open(checkout) {
@@ -34,7 +33,7 @@ export const protocols: Section = {
       ['HTTP/2, 64 connections', many],
       ['HTTP/2, 1 connection', streams],
     ] as const;
-    /** Returns a measurement that opens its watches itself, so that they do not slow down the other measurements. */
+    /** Opens the watches during the measurement, so that they do not slow down the other measurements. */
     const fanoutAlone =
       (how: string, open: () => Promise<Parameters<typeof fanoutOf>[2]>): Measure =>
       async () => {

@@ -1,4 +1,4 @@
-/** The sections of the benchmark of the API server. Each is bounded by a number of requests, and takes less than a minute per checkout. */
+/** Each section of the benchmark is bounded by a number of requests, and takes less than a minute per checkout. */
 import { rm } from 'node:fs/promises';
 import { setTimeout as pause } from 'node:timers/promises';
 import { newData, startNewServer, startServer } from './bench-server.ts';
@@ -77,11 +77,9 @@ const gets: Section = {
   },
 };
 
-/** Reads all pages of a list. */
 async function readPages(connection: Connection, limit: number): Promise<void> {
   for (let next = ''; ; ) {
     const { body } = await connection.send('GET', `${PODS}?limit=${limit}${next}`);
-    // The metadata comes before the items.
     const token = /"continue":"([^"]+)"/.exec(body.toString('latin1', 0, 2000))?.[1];
     if (token === undefined) return;
     next = `&continue=${encodeURIComponent(token)}`;

@@ -1,6 +1,6 @@
 /**
- * The process under measurement: the API server of a checkout as an engine composes it, without scheduler, controllers and node agent.
- * It also serves constant answers over HTTPS, which are the floor for the figures of this process.
+ * The process under measurement: the API server of a checkout as an engine composes it, without scheduler, controllers and node agent. It
+ * also serves constant answers over HTTPS, which are the floor for the figures of this process.
  *
  * node server.ts serve CHECKOUT DATA_DIR: sends { port, constantPort } to the parent process. Ends when the parent disconnects.
  * node server.ts copy CHECKOUT DATA_DIR COUNT: adds COUNT copies of the Pod TEMPLATE to the store of a server that has ended.
@@ -43,7 +43,6 @@ async function serve(): Promise<void> {
   process.send?.({ port, constantPort });
 }
 
-/** Connects RBAC as the authorizer of users. Does nothing if the checkout has no RBAC. */
 async function connectRbac(opened: OpenRegistry, platform: Platform): Promise<void> {
   if (!existsSync(join(checkout, 'src/engine/authorization/rbac-objects.ts'))) return;
   const [{ createRbac }, { followRbac }, { createSharedInformers }, { clientFor }] = await Promise.all([

@@ -1,7 +1,6 @@
 /**
  * Measures the latency of the cluster DNS at a constant rate of queries, while the engine is idle and while clients create and delete
- * Services, which the DNS process learns from the engine. A bare UDP echo in another process takes turns with the DNS, so that the ratio
- * shows what the DNS itself costs on a machine that other programs use, too.
+ * Services. A bare UDP echo in another process takes turns with the DNS, so that the ratio shows what the DNS itself costs.
  */
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
@@ -17,7 +16,6 @@ import type { Load, Measured } from './load.ts';
 const QUERIES_PER_SECOND = 1000;
 const TURNS = 5;
 const SECONDS_OF_TURN = 4;
-/** The number of requests for changes of Services that are under way at the same time. */
 const CHANGES_AT_ONCE = 16;
 const QUERY = question('kubernetes.default.svc.cluster.local');
 
@@ -59,7 +57,6 @@ async function ended(child: ChildProcess): Promise<void> {
   await exit;
 }
 
-/** Measures the echo and the DNS in turns, and prints a row for each and for the ratio. */
 async function measure(condition: string, address: string, echoPort: number): Promise<void> {
   const bare: Measured[] = [];
   const real: Measured[] = [];
@@ -75,7 +72,7 @@ async function measure(condition: string, address: string, echoPort: number): Pr
   console.log(`| ratio | ${(own.p50 / echo.p50).toFixed(2)} | ${(own.p99 / echo.p99).toFixed(2)} | |`);
 }
 
-/** Sends queries from a separate thread, whose event loop does nothing else. Resolves with the measured times. */
+/** A separate thread sends the queries, because its event loop does nothing else. */
 async function load(target: Pick<Load, 'address' | 'port'>): Promise<Measured> {
   const workerData: Load = { ...target, message: QUERY, perSecond: QUERIES_PER_SECOND, seconds: SECONDS_OF_TURN };
   const worker = new Worker(new URL('./load.ts', import.meta.url), { workerData });
@@ -85,7 +82,7 @@ async function load(target: Pick<Load, 'address' | 'port'>): Promise<Measured> {
 }
 
 interface Summary {
-  /** The percentiles p50 and p99 of the latency are in microseconds. */
+  /** p50 and p99 are in microseconds. */
   p50: number;
   p99: number;
   lost: number;
@@ -97,7 +94,6 @@ function summaryOf(turns: readonly Measured[]): Summary {
   return { p50: at(0.5), p99: at(0.99), lost: turns.reduce((sum, { lost }) => sum + lost, 0) };
 }
 
-/** Creates and deletes Services until the signal aborts, and resolves with the number of changes. */
 async function changeServices(client: Client, signal: AbortSignal): Promise<number> {
   const services = client.resource<Service>(SERVICES);
   let changes = 0;

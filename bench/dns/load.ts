@@ -14,9 +14,8 @@ export interface Load {
 }
 
 export interface Measured {
-  /** The time from each query to its response, in microseconds. */
+  /** From each query to its response, in microseconds. */
   micros: number[];
-  /** The number of queries without a response. */
   lost: number;
 }
 

@@ -1,11 +1,10 @@
 /**
  * Compiles src/api/facts/facts.json from checkouts of the tag kubernetes-1.33.0 of kubernetes/api and kubernetes/apimachinery:
  *
- *   node scripts/facts/compile.ts API_FOLDER APIMACHINERY_FOLDER
+ * node scripts/facts/compile.ts API_FOLDER APIMACHINERY_FOLDER
  *
- * Reads the struct tags, types and markers of the Go files and the messages of the generated.proto files, and fails where the two
- * disagree. Only facts are written: names, numbers, types and markers, no descriptions. The form of the file is described in
- * src/api/facts/facts.ts.
+ * Reads the struct tags, types and markers of the Go files and the messages of the generated.proto files, and fails where the two disagree.
+ * Only facts are written: names, numbers, types and markers, no descriptions. src/api/facts/facts.ts describes the form of the file.
  */
 import { existsSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -17,7 +16,7 @@ const [apiFolder, machineryFolder] = process.argv.slice(2);
 if (apiFolder === undefined || machineryFolder === undefined)
   throw new Error('usage: node scripts/facts/compile.ts API_FOLDER APIMACHINERY_FOLDER');
 
-/** Types that the facts omit: types with a JSON form of their own, which src/api/facts/facts.ts lists, and types that only Go code uses. */
+/** The facts omit types with a JSON form of their own, which src/api/facts/facts.ts lists, and types that only Go code uses. */
 const LEFT_OUT = new Set([
   'Duration',
   'FieldsV1',
@@ -77,11 +76,11 @@ for (const [folder, key] of [
   readSource(join(machineryFolder, folder), `k8s.io/apimachinery/${folder}`, key);
 }
 
-/** A type of the API: `base` is a scalar or the name of another type, and `goName` the name of a Go type that is declared as `base`. */
+/** `base` is a scalar or the name of another type. `goName` is the name of a Go type that is declared as `base`. */
 interface Resolved {
   base: string;
   pointer: boolean;
-  /** The kind of container: `[]` for lists, `{}` for maps; empty for single values. */
+  /** `[]` for lists, `{}` for maps; empty for single values. */
   container: string;
   goName?: string;
 }
@@ -155,7 +154,6 @@ const PROTO_SCALARS: Readonly<Record<string, readonly string[]>> = {
   bytes: ['bytes'],
 };
 
-/** Throws an Error if the field of the message is not the field with the resolved type. */
 function compareWithMessage(
   where: string,
   resolved: Resolved,
@@ -199,7 +197,7 @@ function fieldLine(source: Source, user: Source, typeName: string, field: GoFiel
 
 /**
  * Returns the fields and the package of the struct that a declaration such as `type List metav1.List` copies; else those of the type
- * itself. The fields are undefined if it is not a struct.
+ * itself. The fields are undefined if the type is not a struct.
  */
 function structOf(source: Source, type: GoType): { source: Source; fields: GoField[] | undefined } {
   const [, alias, name] = /^(\w+)\.(\w+)$/.exec(type.underlying ?? '') ?? [];
@@ -210,9 +208,7 @@ function structOf(source: Source, type: GoType): { source: Source; fields: GoFie
     : { source, fields: type.fields };
 }
 
-/**
- * Returns the lines of a type in the facts; undefined if the type does not belong to the API. Throws if Go lacks a field of the message.
- */
+/** Returns undefined if the type does not belong to the API. Throws if Go lacks a field of the message. */
 function typeLines(source: Source, name: string, type: GoType): string[] | undefined {
   const message = source.messages.get(name);
   if (type.underlying?.startsWith('[]') && message !== undefined) return [`[] 1 ${type.underlying}`];

@@ -1,4 +1,4 @@
-/** Parses the type declarations, imports and registered kinds of a Go package, as far as the API of Kubernetes uses Go's syntax. */
+/** Parses a Go package, as far as the API of Kubernetes uses Go's syntax. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -6,19 +6,19 @@ export interface GoField {
   /** The name of the field in Go; the type's name for an embedded struct. */
   name: string;
   embedded: boolean;
-  /** The type as written, such as `*metav1.Time`. */
+  /** As written, such as `*metav1.Time`. */
   type: string;
-  /** The values of the struct tag by key, such as json and protobuf. */
+  /** By key, such as json and protobuf. */
   tags: ReadonlyMap<string, string>;
-  /** The markers in the comment above the field, without the plus sign, such as `listType=map`. */
+  /** From the comment above the field, without the plus sign, such as `listType=map`. */
   markers: readonly string[];
 }
 
 export interface GoType {
   markers: readonly string[];
-  /** The fields of a struct; undefined for other types. */
+  /** Undefined for types other than structs. */
   fields?: GoField[];
-  /** The type on the right side of the declaration of a type that is not a struct. */
+  /** The right side of the declaration of a type that is not a struct. */
   underlying?: string;
 }
 
@@ -28,11 +28,11 @@ export interface GoPackage {
   types: ReadonlyMap<string, GoType>;
   /** The import paths by the name that the package uses for them. */
   imports: ReadonlyMap<string, string>;
-  /** The JSON values of the constants that are strings. */
+  /** As JSON; only constants that are strings. */
   constants: ReadonlyMap<string, string>;
-  /** The API group; undefined if the package does not belong to a group. */
+  /** Undefined if the package does not belong to a group. */
   group: string | undefined;
-  /** The names of the types that the package registers as kinds of its group and version. */
+  /** The types that the package registers as kinds of its group and version. */
   kinds: readonly string[];
 }
 
@@ -54,7 +54,6 @@ function fieldOf(line: string, markers: string[]): GoField {
   };
 }
 
-/** Adds the type declarations of a file to `types`. */
 function readTypes(text: string, types: Map<string, GoType>): void {
   let struct: GoField[] | undefined;
   let markers: string[] = [];
@@ -90,7 +89,7 @@ function readConstants(text: string, constants: Map<string, string>): void {
     constants.set(name, value);
 }
 
-/** Reads the package in the folder. Generated files and tests declare no types of the API, so they are left out. */
+/** Generated files and tests declare no types of the API, so they are left out. */
 export function readGoPackage(folder: string, path: string): GoPackage {
   const types = new Map<string, GoType>();
   const imports = new Map<string, string>();

@@ -1,16 +1,15 @@
-/** Reads the models of @kubernetes/client-node, which are generated from upstream's OpenAPI document of a newer version. */
+/** The models of @kubernetes/client-node are generated from upstream's OpenAPI document of a newer version. */
 import { existsSync, readFileSync } from 'node:fs';
 
 const MODELS = new URL('../../node_modules/@kubernetes/client-node/dist/gen/models/', import.meta.url);
 
 export interface Model {
   description: string;
-  /** The fields by their JSON names. */
+  /** By JSON name. */
   fields: ReadonlyMap<string, ModelField>;
 }
 
 export interface ModelField {
-  /** The type in TypeScript. */
   type: string;
   format: string;
   required: boolean;
@@ -29,7 +28,6 @@ export function modelName(type: string): string | undefined {
   return [`${capital(group)}${plain}`, plain].find((model) => existsSync(new URL(`${model}.js`, MODELS)));
 }
 
-/** Returns the text of a comment as one line. */
 const oneLine = (comment: string): string =>
   comment
     .split('\n')

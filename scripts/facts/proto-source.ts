@@ -1,4 +1,3 @@
-/** Parses the messages of a generated.proto file of Kubernetes. */
 import { readFileSync } from 'node:fs';
 
 export interface ProtoField {
@@ -12,7 +11,7 @@ export interface ProtoField {
 
 const FIELD = /^(?:(optional|repeated) ([\w.]+)|map<string, ([\w.]+)>) (\w+) = (\d+);/;
 
-/** Returns the fields by number, for each message of the file. */
+/** By message, then by number of the field. */
 export function readMessages(file: string): Map<string, Map<number, ProtoField>> {
   const messages = new Map<string, Map<number, ProtoField>>();
   let fields = new Map<number, ProtoField>();

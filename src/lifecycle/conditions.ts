@@ -11,7 +11,6 @@ type Verdict = Pick<PodCondition, 'status' | 'reason' | 'message'>;
 const holds = (reason?: string, message?: string): Verdict => ({ status: 'True', reason, message });
 const fails = (reason: string, message?: string): Verdict => ({ status: 'False', reason, message });
 
-/** Returns a False verdict whose message lists the containers, or undefined if there are none. */
 const failsFor = (containers: { name: string }[], reason: string, what: string): Verdict | undefined =>
   containers.length === 0 ? undefined : fails(reason, `${what}: [${containers.map(({ name }) => name).join(' ')}]`);
 
@@ -20,11 +19,10 @@ const OWN_TYPES = ['PodReadyToStartContainers', 'Initialized', 'Ready', 'Contain
 
 const NODE_DISRUPTION = 'TerminationByKubelet';
 
-/** Whether the node owns the condition. DisruptionTarget also has other writers, which set other reasons. */
+/** DisruptionTarget also has other writers. They set other reasons. */
 export const isNodeCondition = ({ type, reason }: PodCondition): boolean =>
   OWN_TYPES.includes(type) || (type === 'DisruptionTarget' && reason === NODE_DISRUPTION);
 
-/** Returns the conditions that the node sets, in upstream's order, followed by the Pod's other conditions. */
 export function conditionsOf(situation: Situation, phase: string, init: Statuses, apps: Statuses): PodCondition[] {
   const { pod, sandbox, now } = situation.view;
   const old = pod.status?.conditions ?? [];
@@ -58,7 +56,6 @@ function initializedVerdict(situation: Situation, phase: string, init: Statuses)
   return failsFor(incomplete, 'ContainersNotInitialized', 'containers with incomplete status') ?? holds();
 }
 
-/** Returns the ContainersReady condition: True if all app containers and sidecars are ready, and always False in a final phase. */
 function containersVerdict({ view }: Situation, phase: string, init: Statuses, apps: Statuses): Verdict {
   if (phase === 'Succeeded') return fails('PodCompleted');
   if (phase === 'Failed') return fails('PodFailed');
@@ -66,7 +63,6 @@ function containersVerdict({ view }: Situation, phase: string, init: Statuses, a
   return failsFor(unready, 'ContainersNotReady', 'containers with unready status') ?? holds();
 }
 
-/** Returns the Ready condition once the containers are ready: True if each condition that a readiness gate names is True (v1.33). */
 function gatesVerdict({ view }: Situation): Verdict {
   const closed = (view.spec.readinessGates ?? []).flatMap(({ conditionType }) => {
     const status = view.pod.status?.conditions?.find(({ type }) => type === conditionType)?.status;
@@ -78,7 +74,7 @@ function gatesVerdict({ view }: Situation): Verdict {
 
 const DEFERRING = 'DeferContainersRunning';
 
-/** Returns the Deferred condition, final once all defer containers have ended; undefined without them or without a termination. */
+/** Returns undefined for a Pod without defer containers or without a termination. The condition is final once no entry is open. */
 export function deferredVerdict({ end, view }: Situation): Verdict | undefined {
   const { list } = end ?? {};
   if (list === undefined) return undefined;
@@ -101,7 +97,7 @@ export function deferredVerdict({ end, view }: Situation): Verdict | undefined {
   );
 }
 
-/** Returns the DisruptionTarget condition that the node sets, if any. Source: Disruptions, "Pod disruption conditions" (v1.33). */
+/** Source: Disruptions, "Pod disruption conditions" (v1.33). */
 function disruptionVerdict({ view, end }: Situation): Verdict | undefined {
   const { nodeEnd } = view.input;
   const reason = end?.termination.reason;

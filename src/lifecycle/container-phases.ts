@@ -12,8 +12,8 @@ import { type ContainerView, isLive, isRunning, type PodView } from './view.ts';
 
 export interface Situation {
   view: PodView;
-  end: End | undefined; // undefined: the Pod is not terminating
-  finished: Finished | undefined; // undefined: the Pod has not finished
+  end: End | undefined; // Undefined: the Pod is not terminating.
+  finished: Finished | undefined; // Undefined: the Pod has not finished.
   progress: Progress;
 }
 
@@ -24,10 +24,10 @@ export const isInitialized = ({ view, end, progress }: Situation): boolean =>
 type Waiting = { is: 'Waiting'; reason: string; message: string | undefined };
 export type Phase =
   | Waiting
-  | { is: 'BackingOff'; reason: string; message: string; until: Millis } // until: when the next run may start
+  | { is: 'BackingOff'; reason: string; message: string; until: Millis } // The earliest start of the next run.
   | { is: 'Running'; run: ContainerState }
   | { is: 'Exited'; run: ContainerState }
-  | { is: 'Ended'; end: EntryEnd }; // A defer container that has ended or was skipped.
+  | { is: 'Ended'; end: EntryEnd }; // Only defer containers.
 
 const waiting = (reason: string, message?: string): Waiting => ({ is: 'Waiting', reason, message });
 
@@ -43,7 +43,7 @@ export function phaseOf(container: ContainerView, situation: Situation): Phase {
   if (run?.state === 'unknown' || (run?.state === 'running' && hasStarted(view, container, run)))
     return { is: 'Running', run };
   if (run?.state === 'exited') {
-    // The run belongs to a lost sandbox, and the container has not started in the new sandbox yet.
+    // The run belongs to a lost sandbox, and the container has no run in the new sandbox yet.
     const isBefore = isAlive && current === undefined && view.sandbox?.ready === true;
     if (!isBefore || (kind !== 'init' && !wantsRestart(view, container, run))) return { is: 'Exited', run };
   }
@@ -54,7 +54,7 @@ function deferPhase(container: ContainerView, { view, end }: Situation): Phase {
   const { latest, current, nextAttempt } = container;
   const entry = end?.list?.byContainer.get(container);
   if (entry === undefined) {
-    // While the Pod runs, the status shows that an image could not be pulled in advance.
+    // While the Pod runs, the status shows failures to pull the image in advance.
     const pull = imageFound(container, nextAttempt)?.state === 'present' ? undefined : imagePhase(container, view);
     return pull === undefined || pull.reason === creating(view) ? waiting('PodRunning') : pull;
   }
@@ -66,7 +66,7 @@ function deferPhase(container: ContainerView, { view, end }: Situation): Phase {
   return waiting(failure?.reason ?? 'ContainerCreating', failure?.message);
 }
 
-/** Returns why a container of a Pod that is not terminating waits; undefined if it does not wait, or waits only for a mount or its turn. */
+/** Returns the waiting state, or the back-off, of a container of a Pod that is not terminating; undefined if neither applies. */
 function whyWaiting(container: ContainerView, view: PodView): Phase | undefined {
   const { name, current, nextAttempt } = container;
   const hook = current && view.observed.hooks[runKey(current.id, 'postStart')]?.failure;
@@ -84,7 +84,6 @@ function whyWaiting(container: ContainerView, view: PodView): Phase | undefined 
   );
 }
 
-/** Returns the waiting state with the last failure to look up or pull the next run's image, or the first pull's progress, if either. */
 function imagePhase(container: ContainerView, view: PodView): Waiting | undefined {
   const { pull, check } = imageActions(container, container.nextAttempt);
   const failure = view.failureOf(actionKey(pull)) ?? view.failureOf(actionKey(check));
@@ -92,7 +91,6 @@ function imagePhase(container: ContainerView, view: PodView): Waiting | undefine
   return failed(failure, view) ?? (message === undefined ? undefined : waiting(creating(view), message));
 }
 
-/** Returns the waiting state of a container whose next run is delayed by a failed action; undefined if no action has failed. */
 function failed(failure: FailedAction | undefined, view: PodView): Waiting | undefined {
   if (failure === undefined) return undefined;
   const { reason, message } = failure;
@@ -101,7 +99,6 @@ function failed(failure: FailedAction | undefined, view: PodView): Waiting | und
   return waiting(reason === 'FailedMount' ? creating(view) : reason, message);
 }
 
-/** Returns the image of a container or a volume whose pull failed; undefined if the failed action was not a pull. */
 const pulledImage = ({ action, image }: FailedAction): string | undefined =>
   action.kind === 'pullImage' ? action.image : image;
 
@@ -114,7 +111,7 @@ export const isBackingOffForImage = (failure: FailedAction, { isUnderWay, now }:
   !isUnderWay(actionKey(failure.action)) &&
   now - failure.at >= ERR_IMAGE_PULL_SHOWN_MILLIS;
 
-/** Returns the Pod's name, namespace and UID, in the form in which back-off messages contain them. */
+/** Returns the Pod's identity as in upstream's back-off messages. */
 export const podInFull = ({ pod: { metadata } }: PodView): string =>
   `${metadata.name}_${metadata.namespace ?? 'default'}(${metadata.uid})`;
 
@@ -125,7 +122,7 @@ function backingOff({ name }: ContainerView, run: ContainerState, view: PodView)
   return { is: 'BackingOff', reason: 'CrashLoopBackOff', message, until };
 }
 
-/** Failures that occur before the registry is contacted and cause no ImagePullBackOff: the waiting reason and the Event's reason. */
+/** Failures before the registry is contacted. They cause no ImagePullBackOff. Maps the waiting reason to the Event's reason. */
 export const LOOK_EVENTS: Readonly<Record<string, string>> = {
   InvalidImageName: 'InspectFailed',
   ImageInspectError: 'InspectFailed',

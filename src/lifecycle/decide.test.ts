@@ -123,7 +123,6 @@ describe('the end of a Pod', () => {
       'unmountVolumes',
       'removeContainer/app-0',
     ]);
-    // The newest of several runs is removed last.
     const runs = [exited('app', 0, -9, { id: 'app-0', attempt: 1 }), exited('app', 1, -20, { id: 'older' })];
     const two = { ...finished, ...more, runs, status: { containerStatuses } };
     expect(asked(decided(two))).toEqual(['unmountVolumes', 'removeContainer/older']);

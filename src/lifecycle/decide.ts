@@ -1,17 +1,16 @@
 /**
- * Decides the life of a Pod on its node with one pure function: observations go in, the next actions come out.
- *
- * Boundary: decide() is pure and synchronous: it uses no clock, I/O, randomness or promises. The node agent carries out the actions and
- * returns with new observations. Other parts can cause a termination, but only this folder has rules for how a Pod runs and ends.
+ * Decides the life of a Pod on its node: observations go in, the next actions come out.
+ * decide() is pure and synchronous: it uses no clock, I/O, randomness or promises. The node agent carries out the actions and returns with
+ * new observations.
  *
  * Invariants, checked by the property tests in src/simulation:
- *  1. Init container i+1 never starts before i has succeeded, or has started as a sidecar, in the same sandbox.
- *  2. A container never has two live runs.
- *  3. Once the Pod is terminating or finished, only defer containers and sidecars are started.
- *  4. A deadline moves later only by an extension, an outage, or the reserve of the PostExit stage. Containers that still run at the
- *     deadline are killed, but not within 2 s of their stop signal.
- *  5. A second decision on the same input requests no action that is already under way.
- *  6. decide() with a memory rebuilt at any point leads to the same final state.
+ * 1. Init container i+1 never starts before i has succeeded, or has started as a sidecar, in the same sandbox.
+ * 2. A container never has two live runs.
+ * 3. Once the Pod is terminating or finished, only defer containers and sidecars are started.
+ * 4. A deadline moves later only by an extension, an outage, or the reserve of the PostExit stage. Containers that still run at the
+ *    deadline are killed, but not within 2 s of their stop signal.
+ * 5. A second decision on the same input requests no action that is already under way.
+ * 6. decide() with a memory rebuilt at any point leads to the same final state.
  */
 import { ERR_IMAGE_PULL_SHOWN_MILLIS, isInitialized, type Situation } from './container-phases.ts';
 import { endsOf } from './defer.ts';
@@ -28,13 +27,13 @@ import { type Decision, type Input, type Journal, runKey, type Stop } from './ty
 import { type ContainerView, isMain, type PodView, viewOf } from './view.ts';
 
 export function decide(input: Input): Decision {
-  // 1. Learn: which runs do probes, hooks and changed images end? If the Pod is terminating, what is the deadline, and which entry runs?
+  // 1. Learn: add the newest probe results and the stops that follow from observations. Determine the termination.
   const view = learn(viewOf(input));
   const finished = finishedForGood(view);
   const end = endingOf(view, finished !== undefined);
   const situation: Situation = { view, finished, end, progress: progressOf(view) };
 
-  // 2. Rules: request the next actions that advance the Pod or, if it is terminating or has finished, that end it.
+  // 2. Rules: collect the requested actions.
   const outcome: Outcome = { stopped: false, nothingLeft: false };
   const plan = reduce(view, rules(view, end, outcome));
 
@@ -65,7 +64,6 @@ export function decide(input: Input): Decision {
   };
 }
 
-/** Returns the view with the newest results of probes, and with a stop for each run that a probe, a failed hook or a changed image ends. */
 function learn(view: PodView): PodView {
   const { pod, removed, nodeEnd, memory } = view.input;
   const causes = [memory.termination, pod.status?.termination, pod.metadata.deletionTimestamp, nodeEnd];
@@ -82,7 +80,7 @@ function learn(view: PodView): PodView {
   return { ...counted, stops: { ...view.stops, ...Object.fromEntries(view.all.flatMap(learnedStop)) } };
 }
 
-/** Progress of a termination. stopped: no container and no sandbox runs. nothingLeft: nothing of the Pod is left on the node. */
+/** stopped: no container and no sandbox runs. nothingLeft: nothing of the Pod is left on the node. */
 type Outcome = { stopped: boolean; nothingLeft: boolean };
 
 function* rules(view: PodView, end: End | undefined, outcome: Outcome): Rule {
@@ -98,14 +96,10 @@ function* rules(view: PodView, end: End | undefined, outcome: Outcome): Rule {
   yield* imagePullStatus(view);
 }
 
-/** Whether a container is fully probed in a termination: defer containers while the list is open, sidecars only until the deadline. */
 const isProbedInEnd = ({ kind, sidecar }: ContainerView, { list, termination }: End, now: number): boolean =>
   list?.open === true && (kind === 'defer' || (sidecar && list.skipped === undefined && now < termination.deadline));
 
-/**
- * Cleans up a stopped Pod. A deleted Pod is removed from the node, and then its object from the API. The volumes of any other
- * Pod are unmounted; its containers are removed only if it was evicted. Returns true once nothing of a deleted Pod is left.
- */
+/** Cleans up a stopped Pod. Returns true once nothing of a deleted Pod is left on the node. */
 function* clearAway(view: PodView, { termination }: End): Rule<boolean> {
   const { pod, nodeEnd, removed } = view.input;
   if (pod.metadata.deletionTimestamp !== undefined || removed) {
@@ -118,17 +112,17 @@ function* clearAway(view: PodView, { termination }: End): Rule<boolean> {
   return false;
 }
 
-/** Whether no final deletion is needed: the object was removed, or only finalizers keep it, with deletionGracePeriodSeconds 0. */
+/** With deletionGracePeriodSeconds 0, the object exists only because of finalizers. */
 const isDeletionFinal = ({ input: { removed, pod } }: PodView): boolean =>
   removed || pod.metadata.deletionGracePeriodSeconds === 0;
 
-/** Causes a decision at the time from which a failed pull is shown as ImagePullBackOff instead of with its own reason. */
+/** Wakes when the status changes from the failed pull's own reason to ImagePullBackOff. */
 function* imagePullStatus({ observed }: PodView): Rule {
   for (const { action, image, at, unknown } of observed.failures)
     if (!unknown && (action.kind === 'pullImage' || image !== undefined)) yield wake(at + ERR_IMAGE_PULL_SHOWN_MILLIS);
 }
 
-/** Whether `now` has entries or a termination that `before`, the stored journal, lacks. Entries that only `before` has need no write. */
+/** Entries that only `before`, the stored journal, has need no write. */
 const hasNewEntries = (now: Journal, before: Journal): boolean =>
   JSON.stringify(now.termination) !== JSON.stringify(before.termination) ||
   (['stops', 'preStops', 'ended'] as const).some((field) =>

@@ -22,7 +22,7 @@ import {
 import type { FailedAction, Stop } from './types.ts';
 
 const app = running('app');
-/** Returns a Pod with S (preExitDeadline) at 25 and D (deadline) at 30, in which the entry `clean` has had its turn since START. */
+/** S (preExitDeadline) is at 25 and D (deadline) at 30. */
 const inTurn = (more: Partial<DeferContainer>, given: Given): Given => ({
   deleted: 30,
   ending: ending(30, 25, { turn: { entry: 'clean', since: at(0) } }),
@@ -244,7 +244,7 @@ describe('an entry that does not start', () => {
     const failures = [{ action, at: at(9), count: 1, reason: 'RunContainerError', message: 'no' }];
     expect(endOf(inTurn({}, { observed: { failures } }))).toEqual(['Error', 128, 'RunContainerError: no']);
     expect(endOf(inTurn(OnFailure, { observed: { failures } }))).toBeUndefined();
-    // A failed start does not end the entry if the agent found the container in the state created, because the start is then retried.
+    // The agent found the container in the state created, so the start is retried.
     const runs = [running('clean', { state: 'created', startedAt: undefined })];
     const memory = { unstarted: new Set(['clean-0']) };
     expect(endOf(inTurn({}, { observed: { failures }, runs, memory }))).toBeUndefined();

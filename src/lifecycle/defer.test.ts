@@ -23,14 +23,11 @@ import {
 const runs = [running('app')];
 const over = [exited('app', 0, -1)];
 const listed = (...deferContainers: DeferContainer[]): Partial<PodSpec> => ({ deferContainers });
-/**
- * Returns a deleted Pod with S (preExitDeadline) at 15 and D (deadline) at 30; the entry `turn`, if given, has had its turn since START.
- */
+/** S (preExitDeadline) is at 15 and D (deadline) at 30. `turn`: the entry that has had its turn since START. */
 const deletedPod = (turn?: string): Given => ({
   deleted: 30,
   ending: ending(30, 15, turn === undefined ? {} : { turn: { entry: turn, since: at(0) } }),
 });
-/** Returns why the entry was skipped; undefined if the entry has not ended. */
 const skipOf = (given: Given, name = 'clean'): string | undefined => {
   const end = entryState(decided(given), name)?.terminated;
   if (end !== undefined) expect(end).toMatchObject({ reason: 'Skipped', exitCode: 137 });

@@ -1,7 +1,6 @@
 /**
- * Determines the state of the list of a Pod's defer containers, which are its entries: which entries have ended and how, and which entry
- * has its turn. termination-waves.ts runs the entries. The end of an entry is final once the Pod's status has it, and the status announces
- * each attempt before its start, so a new agent can continue where the previous agent stopped.
+ * Determines the state of a Pod's defer containers, called entries. An end is final once the Pod's status has it. The status announces each
+ * attempt before its start, so a new agent can continue where the previous agent stopped.
  * Source: the specification of defer containers.
  */
 import type { Termination } from '../api/core/v1/pod/status/termination.ts';
@@ -17,22 +16,22 @@ export interface Entry {
   container: ContainerView;
   spec: DeferContainer;
   since: Millis; // When its turn began; the time of the decision if the entry does not have its turn.
-  timeoutAt: Millis; // When its timeoutSeconds have passed; infinite without timeoutSeconds.
-  stageEnd: Millis; // The end of its stage: S (preExitDeadline) for a PreExit entry, D (deadline) for a PostExit entry.
-  late: string; // The message if it ends because stageEnd has passed.
-  givenUp: boolean; // A client gave the entry up (status.termination.skip).
-  end: EntryEnd | undefined; // undefined: it has not ended.
+  timeoutAt: Millis; // Infinite without timeoutSeconds.
+  stageEnd: Millis; // preExitDeadline for a PreExit entry, deadline for a PostExit entry.
+  late: string; // The message of an entry that ends because stageEnd has passed.
+  givenUp: boolean; // A client listed the entry in status.termination.skip.
+  end: EntryEnd | undefined;
 }
 
 export interface DeferList {
   entries: readonly Entry[];
   byContainer: ReadonlyMap<ContainerView, Entry>;
-  turn: Entry | undefined; // The entry that runs or is to run now; undefined: none is left, or the next one waits for other containers.
-  open: boolean; // At least one entry has not ended.
+  turn: Entry | undefined; // Undefined if no entry is left, or if the next one waits for containers.
+  open: boolean;
   skipped: string | undefined; // Why no further entry runs; undefined: entries may run.
 }
 
-const NO_EXIT_CODE = 137; // Shown for Skipped entries and those without an exit code, unless a failed pull or start ended them (128).
+const NO_EXIT_CODE = 137; // For Skipped entries and for entries without an exit code. After a failed pull or start, it is 128.
 
 export const GIVEN_UP = 'given up';
 export const SANDBOX_LOST = 'the sandbox was lost, and the app containers with it';
@@ -43,12 +42,11 @@ export const NO_GRACE = 'the Pod was deleted with a grace period of 0';
 
 export const OUT_OF_TIME: ReadonlySet<string> = new Set([GRACE_PASSED, STAGE_ENDED, NODE_HAD_NO_TIME, NO_GRACE]);
 
-/** Determines the state of the list; entries take turns in order. `ended`: ends that were decided before, by entry name. */
+/** `ended`: ends that earlier decisions determined, by entry name. */
 export function listOf(view: PodView, termination: Termination, ended: Readonly<Record<string, EntryEnd>>): DeferList {
   const skipped = whySkipped(view);
   const skip = new Set(view.pod.status?.termination?.skip);
-  // Before the end of its stage, an entry gets no turn while an init or app container is being started, because that container may
-  // need cleanup. A PostExit entry that is due also waits until all mainContainers() have ended. If the list is skipped, no entry waits.
+  // A container that is being started may need cleanup, so entries wait for it until the end of their stage.
   const starting = [...view.init, ...view.apps].some(isBeginning);
   const running = mainContainers(view).some(({ runs }) => runs.some(isRunning));
   let turn: Entry | undefined;
@@ -84,21 +82,20 @@ function entryOf({ now }: PodView, container: ContainerView, so: Termination, sk
   };
 }
 
-/** Whether the container is being started. The restart of a sidecar does not count, so it delays no entry. */
+/** The restart of a sidecar does not count, so it delays no entry. */
 const isBeginning = (container: ContainerView): boolean =>
   container.starting && (!container.sidecar || !hasBegun(container));
 
-/** Returns the init and app containers, without sidecars. */
 export const mainContainers = ({ all }: PodView): ContainerView[] => all.filter((each) => isMain(each));
 
-/** Returns when the last of mainContainers() and the PreExit entries ended; 0 if none has run. A lost run counts as ending now. */
+/** Returns the last end of an init container, app container or PreExit entry; 0 if none has run. A lost container ends now. */
 export const lastExit = (view: PodView): Millis => {
   const before = [...mainContainers(view), ...view.defers.filter(({ spec }) => !isPostExit(spec))];
   const ends = before.flatMap(({ isLost, runs }) => (isLost ? [view.now] : runs.map((run) => run.finishedAt ?? 0)));
   return Math.max(0, ...ends);
 };
 
-/** Returns why all entries are skipped, if they are: no init or app container has started or is starting, or no time is granted. */
+/** Returns why the whole list is skipped; undefined if it is not. */
 function whySkipped(view: PodView): string | undefined {
   const { nodeEnd, pod, memory } = view.input;
   if (nodeEnd?.graceSeconds === 0) return NODE_HAD_NO_TIME;
@@ -115,7 +112,7 @@ const hasBegun = ({ runs, recorded }: ContainerView): boolean =>
   recorded?.lastState?.terminated !== undefined ||
   (recorded?.containerID ?? '') !== '';
 
-/** Returns why an entry whose turn has come does not run, or does not run again; undefined if it may. */
+/** Undefined: the entry may run, or may run again. */
 function whyNot(view: PodView, { spec, stageEnd, late, givenUp }: Entry, so: Termination): string | undefined {
   if (!isDue(spec, so.reason)) return `not due on ${so.reason}`;
   if (givenUp) return GIVEN_UP;
@@ -125,7 +122,7 @@ function whyNot(view: PodView, { spec, stageEnd, late, givenUp }: Entry, so: Ter
   return view.apps.some(isBeginning) ? (passed ?? before) : (before ?? passed);
 }
 
-/** Returns why the entry's `when` rules the entry out; undefined if it does not. Only app containers count, not sidecars. */
+/** Returns why `when` excludes the entry; undefined if it does not. Sidecars do not count. */
 function whyNotWhen({ apps }: PodView, { when = 'Always' }: DeferContainer): string | undefined {
   const allSucceeded = apps.every(({ latest, recorded }) =>
     latest === undefined ? recorded?.state?.terminated?.exitCode === 0 : succeeded(latest),
@@ -134,7 +131,7 @@ function whyNotWhen({ apps }: PodView, { when = 'Always' }: DeferContainer): str
   return when === 'Failed' && allSucceeded ? 'the app containers did not fail' : undefined;
 }
 
-/** Returns why a PreExit entry, which needs the app containers, cannot run; undefined if it can, also in a Pod that has completed. */
+/** PreExit entries need the app containers. Returns why these are missing; undefined if they are not, or if the Pod has completed. */
 function whyNoPreExit(view: PodView, so: Termination): string | undefined {
   if (!view.apps.some(hasBegun)) return 'no app container had started';
   if (isCompletion(so)) return undefined;
@@ -142,11 +139,10 @@ function whyNoPreExit(view: PodView, so: Termination): string | undefined {
   return view.sandbox?.ready === true && (isCreated || view.sandbox.attempt === 0) ? undefined : SANDBOX_LOST;
 }
 
-/** Returns the ends that the status does not have yet, by entry name. */
 export const endsOf = (list: DeferList | undefined): Record<string, EntryEnd> =>
   Object.fromEntries(list?.entries.flatMap(({ spec, end }) => (!end || end.recorded ? [] : [[spec.name, end]])) ?? []);
 
-/** Returns the entry's end in the status, if it has one. `at` is the runtime's time if known, because that time has milliseconds. */
+/** Prefers the runtime's time for `at`, because the status has whole seconds only. */
 function recordedEnd({ latest, recorded }: ContainerView): EntryEnd | undefined {
   const terminated = recorded?.state?.terminated;
   if (recorded === undefined || terminated === undefined) return undefined;
@@ -157,11 +153,10 @@ function recordedEnd({ latest, recorded }: ContainerView): EntryEnd | undefined 
 
 export const retries = ({ spec }: Entry): boolean => (spec.restartPolicy ?? 'Never') !== 'Never';
 
-/** Returns why the entry has no time left at `at`; undefined if it has time left. */
 export const outOfTime = ({ spec, timeoutAt, stageEnd, late }: Entry, at: Millis): string | undefined =>
   at >= timeoutAt ? `Container ${spec.name} exceeded its timeoutSeconds` : at >= stageEnd ? late : undefined;
 
-/** Returns how the entry whose turn has come ended; undefined if it runs, will run, or is starting. A start may exceed timeoutSeconds. */
+/** Returns undefined while the entry runs, will run or is starting. The start of a container may take longer than timeoutSeconds. */
 function endOfTurn(view: PodView, entry: Entry, so: Termination, skipped: string | undefined): EntryEnd | undefined {
   const { now, input } = view;
   const { container, spec, stageEnd, timeoutAt } = entry;
@@ -179,7 +174,7 @@ function endOfTurn(view: PodView, entry: Entry, so: Termination, skipped: string
   const isLast = now >= stageEnd || !(retries(entry) || input.memory.unstarted.has(container.latest?.id ?? ''));
   if (failure !== undefined && isLast && why !== GIVEN_UP)
     return { at: failure.at, reason: 'Error', exitCode: 128, message: `${failure.reason}: ${failure.message}` };
-  // An entry that has run, but whose next attempt did not start, was cut off, and is Skipped only if the whole list is.
+  // An entry with an exited run ends as cut off, unless the whole list is skipped.
   const hasRun = (skipped === undefined || why === GIVEN_UP) && container.runs.some(({ state }) => state === 'exited');
   const cutOff = why === GIVEN_UP ? 'GivenUp' : why === SANDBOX_LOST ? 'SandboxLost' : 'DeadlineExceeded';
   if (why !== undefined) return { ...never, reason: hasRun ? cutOff : 'Skipped', message: why };
@@ -188,7 +183,6 @@ function endOfTurn(view: PodView, entry: Entry, so: Termination, skipped: string
   return { ...never, reason: 'DeadlineExceeded', message };
 }
 
-/** Returns the end of an entry whose last run has exited; undefined if the entry is retried. */
 function endOfRun(view: PodView, entry: Entry, run: ContainerState, so: Termination, skipped?: string) {
   const { now, stops } = view;
   const { container, spec, stageEnd, timeoutAt } = entry;
@@ -211,7 +205,6 @@ function endOfRun(view: PodView, entry: Entry, run: ContainerState, so: Terminat
     return { at: now, exitCode: NO_EXIT_CODE, reason: 'Skipped', message: skipped };
   const error = endAs(run.reason === 'OOMKilled' ? 'OOMKilled' : 'Error');
   const lost = interrupted && (container.current === undefined || view.sandbox?.ready !== true);
-  // A PreExit entry is not retried without the app containers, which it needs.
   const why = skipped ?? (isPostExit(spec) ? undefined : whyNoPreExit(view, so));
   if (why !== undefined || now >= stageEnd) return lost ? endAs('SandboxLost', 'the sandbox was lost') : error;
   if (!retries(entry) && !interrupted) return error;
@@ -226,7 +219,7 @@ export const wasInterrupted = (view: PodView, container: ContainerView, run: Con
   ((run.exitCode !== 0 || view.stops[run.id] !== undefined) &&
     (container.current === undefined || view.sandbox?.ready !== true));
 
-/** Returns when the next attempt may start, and the back-off before the attempt that follows the next one. */
+/** Returns when the next attempt may start, and the back-off after that attempt. */
 export function nextTry(view: PodView, container: ContainerView): Omit<Restart, 'delaySeconds'> {
   const { current } = container;
   return current?.state === 'exited' && !wasInterrupted(view, container, current)
@@ -234,11 +227,10 @@ export function nextTry(view: PodView, container: ContainerView): Omit<Restart, 
     : { at: 0, nextBackoffSeconds: 1 };
 }
 
-/** Returns the number of the live attempt; if there is none, the number of the next one. */
 export const attemptOf = ({ current, nextAttempt }: ContainerView): number =>
   isLive(current) ? current.attempt : nextAttempt;
 
-/** Returns the failure to look up or pull the image of the entry's attempt, or to start it, if it occurred since the turn began. */
+/** Returns the failure to look up or pull the image of the entry's attempt, or to start it. Failures before the turn do not count. */
 export function failureInTurn(view: PodView, { container, since }: Entry): FailedAction | undefined {
   const attempt = attemptOf(container);
   const { pull, check } = imageActions(container, attempt);
@@ -247,7 +239,7 @@ export function failureInTurn(view: PodView, { container, since }: Entry): Faile
     .find((failure) => failure !== undefined && failure.at >= since);
 }
 
-/** Whether failurePolicy counts the entry as failed: it has ended, neither as Completed nor as Skipped for its onReasons or its `when`. */
+/** Whether failurePolicy counts the entry as failed. An entry that is skipped because of its onReasons or its `when` does not count. */
 export const hasFailed = (view: PodView, { end, spec }: Entry, { reason }: Termination): boolean =>
   end !== undefined &&
   end.reason !== 'Completed' &&

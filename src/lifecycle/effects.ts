@@ -1,16 +1,16 @@
-/** A rule is a generator of effects. It reads the view, but no effects of other rules; reduce() combines all effects. */
+/** A rule is a generator of effects. It does not see the effects of other rules. */
 import type { Millis } from '../machinery/time.ts';
 import { type Action, actionKey, type FailedAction, type Memory, type ProbeMemory, type Stop } from './types.ts';
 import type { PodView } from './view.ts';
 
 export type Effect =
-  | { action: Action; after?: RetryAt | undefined } // Request the action, unless under way or in back-off. after: replaces the back-off.
-  | { wakeAt: Millis } // Decide again at this time.
-  | { run: string; stop: Stop } // Record why the run is ended; the first reason stays.
-  | { signal: string } // Record that the run gets its stop signal now, unless an earlier time is recorded.
+  | { action: Action; after?: RetryAt | undefined } // after: replaces the back-off.
+  | { wakeAt: Millis }
+  | { run: string; stop: Stop } // Why the run is ended. The first reason stays.
+  | { signal: string } // The run gets its stop signal now. The first time stays.
   | { probe: string; memory: ProbeMemory };
 
-/** Returns when a failed action may be tried again. */
+/** Returns the earliest time of the next try. */
 export type RetryAt = (failure: FailedAction) => Millis;
 
 export type Rule<Result = void> = Generator<Effect, Result, undefined>;
@@ -18,7 +18,7 @@ export type Rule<Result = void> = Generator<Effect, Result, undefined>;
 export const act = (action: Action, after?: RetryAt): Effect => ({ action, after });
 export const wake = (wakeAt: Millis): Effect => ({ wakeAt });
 
-/** Back-offs in seconds: each failed try doubles the delay, from `first` up to `longest`. */
+/** In seconds. Each failed try doubles the delay, from `first` up to `longest`. */
 export const LONG = { first: 10, longest: 300 };
 export const SHORT = { first: 1, longest: 10 };
 
@@ -29,14 +29,13 @@ const retryAfter =
 
 /** Source: Images, "ImagePullBackOff" (v1.33). */
 export const pullRetryAt = retryAfter(LONG);
-/** The default for all actions other than pulls. The back-off is short, because most failures of these actions are transient. */
+/** Short, because most failures of actions other than pulls are transient. */
 export const retryAt = retryAfter(SHORT);
 
-/** The combined effects of all rules: what the decision requests, and what it stores in the memory. */
 export interface Plan extends Pick<Memory, 'stops' | 'signalledAt' | 'probes'> {
   actions: Action[];
-  wakeAt: Millis | undefined; // When to decide again; undefined: only after a change.
-  killedAt: ReadonlyMap<string, Millis>; // The deadline of the kill that is requested or under way, by ID of the run.
+  wakeAt: Millis | undefined; // When to decide again if nothing changes before; undefined: only after a change.
+  killedAt: ReadonlyMap<string, Millis>; // By ID of the run: the deadline of the kill that is requested or under way.
   pending(key: string): boolean; // Whether the action with this key is under way or requested now.
 }
 

@@ -1,6 +1,4 @@
-/**
- * Builds inputs of decide() for the tests of this folder: a Pod of small containers and observations of it. Times are seconds after START.
- */
+/** Builds inputs of decide() for the tests of this folder. Times are seconds after START. */
 
 import { type Termination, terminationRecord } from '../api/core/v1/pod/status/termination.ts';
 import type { Container, ContainerStatus, DeferContainer, Pod, PodSpec, PodStatus } from '../api/generated/types.ts';
@@ -44,7 +42,6 @@ export const sandbox = (attempt = 0, more: Partial<SandboxState> = {}): SandboxS
   ...more,
 });
 
-/** Returns the action that starts the container's first attempt in the first sandbox, changed by `more`. */
 export const startOf = (
   name: string,
   kind: ContainerKind,
@@ -61,7 +58,7 @@ export const startOf = (
   ...more,
 });
 
-/** Returns a run that began 60 s before START, in the first sandbox. */
+/** The run began 60 s before START. */
 export const running = (name: string, more: Partial<ContainerState> = {}): ContainerState => ({
   id: `${name}-${more.attempt ?? 0}`,
   sandboxId: 's0',
@@ -76,11 +73,10 @@ export const running = (name: string, more: Partial<ContainerState> = {}): Conta
   backoffSeconds: 0,
   ...more,
 });
-/** Returns a run that ended `seconds` after START. */
 export const exited = (name: string, exitCode: number, seconds: number, more: Partial<ContainerState> = {}) =>
   running(name, { state: 'exited', exitCode, finishedAt: at(seconds), ...more });
 
-/** Returns a termination that began at START. `deadline` (D) and `preExit` (S) are in seconds after START. */
+/** `deadline` (D) and `preExit` (S) are in seconds after START. */
 export const ending = (deadline: number, preExit = deadline, more: Partial<Termination> = {}): Termination => ({
   reason: 'Deleted',
   startedAt: START,
@@ -90,12 +86,12 @@ export const ending = (deadline: number, preExit = deadline, more: Partial<Termi
 });
 
 const shown = { image: 'i', imageID: '', ready: false, lastState: {} };
-/** Returns the status of an entry (a defer container) that ended 1 s after START. */
+/** The entry ended 1 s after START. */
 export const endedEntry = (name: string, reason = 'Completed', exitCode = 0, message?: string): ContainerStatus => {
   const why = message === undefined ? {} : { message };
   return { name, restartCount: 0, ...shown, state: { terminated: { exitCode, reason, ...why, finishedAt: stamp(1) } } };
 };
-/** Returns the status of an entry whose next attempt is announced, but has not started. */
+/** The next attempt is announced, but has not started. */
 export const announcedEntry = (name: string, attempt = 0): ContainerStatus => {
   return { name, restartCount: attempt, ...shown, state: { waiting: { reason: 'ContainerCreating' } } };
 };
@@ -104,17 +100,16 @@ export interface Given {
   spec?: Partial<PodSpec>;
   metadata?: Partial<ObjectMeta>;
   status?: PodStatus;
-  /** The Pod was deleted at START with this grace period, in seconds; absent: it was not deleted. */
+  /** The Pod was deleted at START with this grace period, in seconds. */
   deleted?: number;
-  /** The termination in the memory, and in the status of a Pod with defer containers. */
+  /** Part of the memory and, for a Pod with defer containers, of the status. */
   ending?: Termination;
-  /** Names of entries that a client gave up. The status shows them only if `ending` is given and the Pod has defer containers. */
   skip?: string[];
   runs?: readonly ContainerState[];
   observed?: Partial<Observed>;
   memory?: Partial<Memory>;
   input?: Partial<Pick<Input, 'removed' | 'node' | 'nodeEnd'>>;
-  /** The time of the decision, in seconds after START; absent: 0. */
+  /** The time of the decision, in seconds after START. */
   now?: number;
 }
 
@@ -126,7 +121,6 @@ const LISTS = [
 ] as const;
 const scheduled = { type: 'PodScheduled', status: 'True', lastTransitionTime: stamp(-100) };
 
-/** Returns the input of a decision. By default, the Pod has one app container and a ready sandbox, and all images are present. */
 export function inputOf(given: Given): Input {
   const { deleted, runs = [], now = 0 } = given;
   const spec: PodSpec = {
@@ -181,7 +175,6 @@ export function inputOf(given: Given): Input {
 
 export const decided = (given: Given): Decision => decide(inputOf(given));
 
-/** Returns the input of the next decision, once the status was written and the memory was stored. */
 export const written = (input: Input, { status, memory }: Decision): Input => ({
   ...input,
   memory,
@@ -189,10 +182,7 @@ export const written = (input: Input, { status, memory }: Decision): Input => ({
   observed: { ...input.observed, outages: [] },
 });
 
-/**
- * Returns the third of three decisions on the same observation, each with the status and the memory of the previous decision. The third
- * decision contains the actions that wait until the status was written.
- */
+/** Some actions wait until the status is written, so this returns the third decision on the same observation. */
 export function settled(given: Given): Decision {
   const input = inputOf(given);
   const second = written(input, decide(input));
@@ -203,6 +193,5 @@ export function settled(given: Given): Decision {
 export const asked = ({ actions }: { actions: readonly Action[] }): string[] =>
   actions.map((action) => actionKey(action).replace(/\d{13}/g, (millis) => `@${secondsOf(Number(millis))}`));
 
-/** Returns the state of the entry in the status that the decision writes. */
 export const entryState = ({ status }: Decision, name: string) =>
   status?.deferContainerStatuses?.find((each) => each.name === name)?.state;

@@ -1,6 +1,6 @@
 /**
- * Runs lifecycle hooks, and ends runs: preStop hook, stop signal, kill. A hook runs again if the agent crashes before the hook's result is
- * recorded. Source: Container Lifecycle Hooks and Termination of Pods (v1.33).
+ * A hook may run more than once: after a crash of the agent, a hook without a recorded result runs again.
+ * Source: Container Lifecycle Hooks and Termination of Pods (v1.33).
  */
 import type { Millis } from '../machinery/time.ts';
 import { act, type Effect, type Rule, wake } from './effects.ts';
@@ -10,7 +10,6 @@ import { type ContainerView, containerOf, type PodView } from './view.ts';
 /** The minimum time between stop signal and kill. Source: v1.33, kubelet. */
 export const MINIMUM_GRACE_MILLIS = 2000;
 
-/** Returns the hook's state in the run: due (it has no result yet), failed, or done. A hook that the container lacks counts as done. */
 function hookState(view: PodView, { spec }: ContainerView, { id }: ContainerState, hook: HookKind) {
   if (spec.lifecycle?.[hook] === undefined) return 'done';
   const result = view.observed.hooks[runKey(id, hook)];
@@ -31,8 +30,8 @@ export function* postStartHooks(view: PodView): Rule {
 }
 
 /**
- * Returns why a run is stopped in a Pod that is not terminating: its postStart hook failed, or the spec has another image; undefined if
- * neither is the case. Only app containers and sidecars are restarted for a new image. Source: Init Containers (v1.33).
+ * Returns why a run of a Pod that is not terminating is stopped; undefined if it is not. Only app containers and sidecars are restarted for
+ * a new image. Source: Init Containers (v1.33).
  */
 export function stopOfRun(view: PodView, container: ContainerView, run: ContainerState): Stop | undefined {
   const { now, graceMillis, restartPolicy } = view;
@@ -44,27 +43,27 @@ export function stopOfRun(view: PodView, container: ContainerView, run: Containe
   return { ...stop, message: killingMessage(container, 'definition changed', true), restart: true, replaced: true };
 }
 
-/** Returns the message of the Killing Event. For init containers, including sidecars, the message never announces a restart. */
+/** As upstream, the message for an init container does not announce a restart. */
 export const killingMessage = ({ kind, name }: ContainerView, why: string, restart: boolean): string =>
   kind === 'init' ? `Init container ${name} ${why}` : `Container ${name} ${why}${restart ? ', will be restarted' : ''}`;
 
-/** Requests the next step of ending a run. The run is killed at `end`, but not within 2 s of its stop signal. */
+/** Requests the next step of ending a run. The kill is due at `end`, but not within 2 s of the stop signal. */
 export function* endRun(view: PodView, run: ContainerState, end: Millis): Rule {
   const container = containerOf(view, run);
   if (container !== undefined && (yield* preStop(view, run, container, end))) return;
   yield { signal: run.id };
   const deadline = Math.max(end, (view.signalledAt[run.id] ?? view.now) + MINIMUM_GRACE_MILLIS);
-  // If `end` has moved later, the kill that was requested before is canceled and requested again.
+  // If `end` has moved later, the earlier kill is canceled and requested again.
   for (const stop of view.kills.get(run.id) ?? [])
     if (stop.deadline < deadline) yield act({ kind: 'cancel', key: actionKey(stop) });
   yield act({ kind: 'stopContainer', id: run.id, deadline });
 }
 
-/** Returns the kill of a run in the state unknown, without a preStop hook. No stop signal is sent: the deadline is the creation time. */
+/** Kills a run in the state unknown. The past deadline means that no stop signal is sent. */
 export const kill = ({ id, createdAt: deadline }: ContainerState): Effect =>
   act({ kind: 'stopContainer', id, deadline });
 
-/** Runs the preStop hook until `end`, unless the run has already got its stop signal. Returns true while the hook runs. */
+/** Returns true while the hook may run. A run that has its stop signal gets no preStop hook. */
 export function* preStop(view: PodView, run: ContainerState, container: ContainerView, end: Millis): Rule<boolean> {
   if (run.state !== 'running' || view.signalledAt[run.id] !== undefined) return false;
   if (hookState(view, container, run, 'preStop') !== 'due') return false;

@@ -27,7 +27,6 @@ const app = running('app');
 const LIST = { deferContainers: [entry('clean')] };
 const turn = { entry: 'clean', since: at(0) };
 
-/** Returns the first decision of a new agent on the input, with the journal of the previous agent. */
 function recovered(input: Input, journal: Journal = { stops: {} }): Decision & { input: Input } {
   const { memory, hooks } = rebuildMemory(input, journal);
   const next: Input = {

@@ -1,4 +1,4 @@
-/** Rebuilds the memory of a new worker from the Pod's status, the runtime and the node's journal. */
+/** Rebuilds the memory of a new agent from the Pod's status, the runtime and the node's journal. */
 import { recordedStatuses, shownId } from '../api/core/v1/pod/status/statuses.ts';
 import { isTrue } from '../api/core/v1/pod/status/summary.ts';
 import type { Pod } from '../api/generated/types.ts';
@@ -21,7 +21,7 @@ export const emptyMemory = (): Memory => ({
   ended: {},
 });
 
-/** Returns a new agent's memory, in which Events about the status count as reported, and the results of hooks of the previous agent. */
+/** Returns the memory and the results of earlier hooks. Events that follow from the status count as reported. */
 export function rebuildMemory(input: Omit<Input, 'memory'>, journal: Journal) {
   const { pod, node } = input;
   const memory: Memory = { ...emptyMemory(), ...journal };
@@ -36,7 +36,7 @@ export function rebuildMemory(input: Omit<Input, 'memory'>, journal: Journal) {
   for (const container of view.all) {
     const { current: run, recorded } = container;
     if (run === undefined || recorded?.state?.running === undefined || shownId(recorded) !== run.id) continue;
-    // The status shows the container as running, so its postStart hook has succeeded.
+    // A status with state running is written only after the postStart hook has succeeded.
     hooks[runKey(run.id, 'postStart')] = {};
     const passed = { serial: 0, dueAt: run.startedAt ?? run.createdAt, successes: 1, failures: 0, passing: true };
     if (recorded.started && probeOf(container, 'startup')) probes[runKey(run.id, 'startup')] = passed;
@@ -53,7 +53,7 @@ export function rebuildMemory(input: Omit<Input, 'memory'>, journal: Journal) {
   return { memory: rebuilt, hooks };
 }
 
-/** Returns the observation, with sandboxes and runs in the states that the status shows, so that newer states are reported as Events. */
+/** Shows sandboxes and runs in the states of the status, so that later states are reported as Events. */
 function asShown({ pod, observed }: Pick<Input, 'pod' | 'observed'>): Observed {
   const wasReady = isTrue(pod, 'PodReadyToStartContainers');
   const ran = new Set(recordedStatuses(pod).map((status) => (status.state?.running ? shownId(status) : undefined)));
@@ -65,7 +65,7 @@ function asShown({ pod, observed }: Pick<Input, 'pod' | 'observed'>): Observed {
   };
 }
 
-/** Returns the last run's ID if its start may have been cut off: it never started or was killed, and the status shows no start. */
+/** Returns the last run's ID if the agent may have died during the start of the run. The status does not show the run. */
 function cutOff({ latest, recorded }: ContainerView, pod: Pod): string | undefined {
   if (latest === undefined || ['created', 'running'].includes(latest.state) || succeeded(latest)) return undefined;
   if (latest.startedAt !== undefined && (latest.exitCode ?? 128) < 128) return undefined;

@@ -1,24 +1,22 @@
-/** Represents Events and steps of the record as facts, each identified by a key. */
 import type { Situation } from './container-phases.ts';
 import type { Plan } from './effects.ts';
 import type { PodEvent, Transition } from './types.ts';
 import type { ContainerView } from './view.ts';
 
-/** key: distinguishes Events with the same reason about the same container or Pod; fieldPath: by default that of the container. */
+/** key: distinguishes Events with the same reason about the same container or Pod. fieldPath: by default that of the container. */
 type AddEvent = (reason: string, message: string, key?: string | number, fieldPath?: string) => void;
 
-/** The input from which facts are derived, the facts found so far, and functions that add an Event or a step. */
 export interface Facts extends Situation {
   plan: Plan;
   events: Map<string, PodEvent>;
   steps: Map<string, Transition>;
   normal: AddEvent;
   warning: AddEvent;
-  /** Adds a step. key: by default the type, with the container and attempt, if any; at: by default now. Empty details are omitted. */
+  /** key: by default the type, with the container and attempt, if any; at: by default now. Empty details are omitted. */
   step(type: string, details?: { [Field in keyof Transition]?: Transition[Field] | undefined }): void;
 }
 
-/** Returns the facts with functions that add Events and steps about the Pod or, if given, about a container and its attempt. */
+/** Without `about`, the Events and steps are those of the Pod. */
 export function factsOf(
   source: Omit<Facts, 'normal' | 'warning' | 'step'>,
   about?: ContainerView,

@@ -1,4 +1,4 @@
-/** Tests that the work of a decision grows at most linearly with the number of containers, because a Pod may have thousands. */
+/** A Pod may have thousands of containers, so the work of a decision may grow at most linearly with their number. */
 import { expect, it } from 'vitest';
 import { decide } from './decide.ts';
 import { container, ending, exited, type Given, inputOf, postExit, running, sandbox, written } from './fixtures.ts';

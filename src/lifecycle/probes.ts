@@ -1,8 +1,4 @@
-/**
- * Decides when startup, liveness and readiness probes are due, and what their results cause. In a terminating Pod, containers are probed
- * for readiness only, except sidecars and defer containers while defer containers run.
- * Source: Configure Liveness, Readiness and Startup Probes (v1.33).
- */
+/** Source: Configure Liveness, Readiness and Startup Probes (v1.33). */
 import type { Container, Probe } from '../api/generated/types.ts';
 import type { Millis } from '../machinery/time.ts';
 import { act, type Rule, wake } from './effects.ts';
@@ -17,7 +13,6 @@ export const timeoutMillis = (probe: Probe | undefined): Millis => (probe?.timeo
 export const probeOf = ({ spec }: ContainerView, kind: ProbeKind): Probe | undefined =>
   (spec as Container)[`${kind}Probe` as const];
 
-/** Yields the probes of the running containers, each with its memory. */
 function* probesOf({ all, probes }: PodView) {
   for (const container of all)
     for (const kind of PROBE_KINDS) {
@@ -31,7 +26,6 @@ function* probesOf({ all, probes }: PodView) {
     }
 }
 
-/** Returns the state of every probe, updated with its newest result, by runKey. */
 export function countedProbes(view: PodView): Record<string, ProbeMemory> {
   const counted = { ...view.probes };
   for (const { key, probe, memory } of probesOf(view))
@@ -39,7 +33,7 @@ export function countedProbes(view: PodView): Record<string, ProbeMemory> {
   return counted;
 }
 
-/** Returns why the run is to be ended because its startup or liveness probe has failed; undefined if neither has failed. */
+/** Returns why a failed startup or liveness probe ends the run; undefined if neither has failed. */
 export function stopOfProbes(view: PodView, container: ContainerView, run: ContainerState): Stop | undefined {
   const failed = (kind: ProbeKind): boolean => view.probes[runKey(run.id, kind)]?.passing === false;
   const kind = (['startup', 'liveness'] as const).find(failed);
@@ -54,7 +48,7 @@ export function stopOfProbes(view: PodView, container: ContainerView, run: Conta
   return { message: killingMessage(container, `failed ${kind} probe`, restart), at: view.now, deadline, restart };
 }
 
-/** Requests the probes that are due. `isEnding` returns whether a container is ending and is therefore probed for readiness only. */
+/** An ending container is probed for readiness only. */
 export function* dueProbes(view: PodView, isEnding: (container: ContainerView) => boolean): Rule {
   const { now, stops } = view;
   for (const { container, run, kind, probe, key, memory } of probesOf(view)) {
@@ -68,7 +62,7 @@ export function* dueProbes(view: PodView, isEnding: (container: ContainerView) =
     if (dueAt > now) yield wake(dueAt);
     else {
       yield act(action);
-      // The next probe is due a whole number of periods after the last one, so that the times do not drift. Missed probes are not repeated.
+      // The times do not drift: the next probe is due a whole number of periods after the last one. Missed probes are not repeated.
       yield { probe: key, memory: { ...memory, dueAt: dueAt + periods * periodMillis(probe) } };
     }
   }
@@ -77,7 +71,6 @@ export function* dueProbes(view: PodView, isEnding: (container: ContainerView) =
 const hasPassed = (view: PodView, container: ContainerView, kind: ProbeKind): boolean =>
   probeOf(container, kind) === undefined || view.probes[runKey(container.current?.id ?? '', kind)]?.passing === true;
 
-/** Whether the container runs, and its postStart hook and startup probe have succeeded or do not exist. */
 export function isStarted(view: PodView, container: ContainerView): boolean {
   const run = container.current;
   return run?.state === 'running' && hasStarted(view, container, run) && hasPassed(view, container, 'startup');

@@ -27,7 +27,6 @@ const failed = (action: Action, seconds: number, more: Partial<FailedAction> = {
 });
 const steps = (given: Given, ...types: string[]): Transition[] =>
   decided(given).transitions.filter(({ type }) => types.includes(type));
-/** Returns the type, the time in seconds after START and the message of the steps with one of the types. */
 const brief = (given: Given, ...types: string[]) =>
   steps(given, ...types).map((step) => [step.type, (step.at - at(0)) / 1000, step.message]);
 const eventsOf = ({ events }: Decision): string[] => events.map(({ reason, message }) => `${reason}: ${message}`);

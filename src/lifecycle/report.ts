@@ -1,7 +1,7 @@
 /**
  * Derives the Events of a Pod (as the kubelet of v1.33 reports them) and the steps of its record: facts with keys, each reported once. A
- * new agent reports all steps that hold. The record drops a step whose key it already has. It also drops a step whose key ends with an @
- * and a time, if the step only repeats the last step whose key has the same text before the @.
+ * new agent reports all steps that hold. The record drops a step whose key is already stored. In a key that ends with "@" and a time, the
+ * time does not distinguish the step from an equal last step.
  *
  * Steps of the Pod: Created Scheduled VolumesMounted MountFailed SandboxReady SandboxFailed SandboxLost SandboxStopped ActionFailed
  * DeletionRequested TerminationBegan DeadlineSet (initially and at each move) AppsStopping Finished Removed (from the node) Gone (from the
@@ -30,7 +30,7 @@ import { isPostExit } from './termination-causes.ts';
 import { type Action, actionKey, type ContainerState, type FailedAction, PROBE_KINDS, runKey } from './types.ts';
 import { type ContainerView, isRunning } from './view.ts';
 
-/** Returns all facts that hold now, including those reported before. `stopped`: no container and no sandbox of the Pod runs. */
+/** Returns all facts that hold now, including facts reported before. `stopped`: no container and no sandbox of the Pod runs. */
 export function reportOf(situation: Situation, plan: Plan, stopped: boolean): Pick<Facts, 'events' | 'steps'> {
   const facts = factsOf({ ...situation, plan, events: new Map(), steps: new Map() });
   const { step, view } = facts;
@@ -55,7 +55,6 @@ export function reportOf(situation: Situation, plan: Plan, stopped: boolean): Pi
 
 const KILL_FAILED = ['ActionFailed', 'FailedKillPod', 'error killing pod: '] as const;
 
-/** By kind of failed action: the step, and the reason and the beginning of the message of the Event. */
 const FAILED: { [Kind in Action['kind']]?: readonly [step: string, reason: string, words: string] } = {
   createSandbox: ['SandboxFailed', 'FailedCreatePodSandBox', 'Failed to create pod sandbox: '],
   mountVolumes: ['MountFailed', 'FailedMount', ''],
@@ -100,13 +99,13 @@ function ending(facts: Facts, stopped: boolean): void {
   const { reason, startedAt, deadline, preExitDeadline, extendedSeconds, requested } = end.termination;
   if (reason === 'DeadlineExceeded' && !requested) normal(reason, DEADLINE_EXCEEDED);
   step('TerminationBegan', { at: startedAt, reason, deadline });
-  // Once everything has stopped, a deadline that was not reported before has no meaning.
+  // The deadline of a stopped Pod is reported only if an earlier decision reported it.
   const key = `DeadlineSet/${deadline}`;
   if (!stopped || view.input.memory.recorded.has(key)) step('DeadlineSet', { key, deadline });
   const signals = view.apps.flatMap(({ runs }) => runs.flatMap(({ id }) => plan.signalledAt[id] ?? []));
   if (signals.length > 0) step('AppsStopping', { at: Math.min(...signals) });
   const { entries = [], open, turn } = end.list ?? {};
-  // A run that was only created, or could not be started, has no startedAt.
+  // A run that was only created, or failed to start, has no startedAt.
   const ran = entries.some(({ container }) => container.runs.some(({ startedAt }) => startedAt !== undefined));
   if (ran) normal('DeferStarted', `The Pod ends (${reason}): defer containers run until ${formatTime(deadline)}`);
   const until = formatTime(turn === undefined || isPostExit(turn.spec) ? deadline : preExitDeadline);
@@ -138,7 +137,6 @@ function containerFacts(facts: Facts, container: ContainerView): void {
   if (kind === 'defer') entryEnds(own, container);
 }
 
-/** Adds the facts about the image of an attempt and about the failure of its start. */
 function image(facts: Facts, container: ContainerView, attempt: number): void {
   const { view, plan, normal, step } = facts;
   const { name, image: reference, runs } = container;
@@ -163,13 +161,12 @@ function image(facts: Facts, container: ContainerView, attempt: number): void {
     const figures = `${alone} (${inAll} including waiting). Image size: ${sizeBytes} bytes.`;
     normal('Pulled', `Successfully pulled image "${reference}" in ${figures}`, attempt);
     step('Pulled', { key: `${key}/Pulled`, message: `${reference}: ${Math.round(millis)} ms, ${sizeBytes} bytes` });
-    // An image that was looked up in advance is reported only once the container starts.
+    // An image that was looked up in advance is reported when the container starts.
   } else if (isThere && (plan.pending(start) || runs.some((run) => run.attempt === attempt)))
     normal('Pulled', `Container image "${reference}" already present on machine`, attempt);
   for (const tried of [key, actionKey(check), start]) startFailed(facts, reference, tried);
 }
 
-/** Adds the facts about a failed pull, image lookup or start. `tried`: the key of that action. */
 function startFailed(facts: Facts, reference: string, tried: string): void {
   const { view, warning, step } = facts;
   const failure = view.failureOf(tried);
@@ -185,7 +182,6 @@ function startFailed(facts: Facts, reference: string, tried: string): void {
   pullBackOff(facts, failure, reference, key);
 }
 
-/** Adds the Events about the back-off of an image pull, for a container or a volume. */
 function pullBackOff(facts: Facts, failure: FailedAction, reference = '', key: string): void {
   const { view, plan, normal, warning } = facts;
   if (plan.pending(actionKey(failure.action)) || !isBackingOffForImage(failure, view)) return;
@@ -202,12 +198,12 @@ function oneRun(facts: Facts, { name, current }: ContainerView, run: ContainerSt
     normal('Started', `Started container ${name}`, id);
     step('Started', { at: startedAt });
   }
-  // With defer containers, the containers of a terminating Pod stop in turn, so the Event waits for the stop signal.
+  // The containers of a Pod with defer containers stop in turn, so the Event waits for the stop signal.
   const isEnding = isRunning(run) && end !== undefined && (end.list === undefined || signal !== undefined);
   if (stop !== undefined || isEnding) normal('Killing', stop?.message ?? `Stopping container ${name}`, id);
   if (signal !== undefined) step('StopSignal', { at: signal, message: stop?.message, deadline: plan.killedAt.get(id) });
   if (run.state !== 'exited') return;
-  // The runtime may report an end of a short run that is earlier than its start.
+  // For a short run, the runtime may report an end that is earlier than the start.
   const at = Math.max(finishedAt, startedAt ?? 0);
   step('Exited', { at, exitCode, reason: reason || (exitCode === 0 ? 'Completed' : 'Error'), message });
   if (phase.is === 'BackingOff' && run === current && phase.until > at) step('BackOff', { at, deadline: phase.until });
@@ -234,7 +230,6 @@ function hooks({ view, plan, warning, step }: Facts, { spec }: ContainerView, ru
 
 const PROBE_RESULTS = { Failure: 'failed', Warning: 'warning', Unknown: 'errored and resulted in unknown state' };
 
-/** Adds the facts about probes. A new agent also reports the probe states that it took from the Pod's status. */
 function probes({ view, plan, warning, step }: Facts, run: ContainerState): void {
   const { memory } = view.input;
   for (const probe of PROBE_KINDS) {
@@ -251,7 +246,7 @@ function probes({ view, plan, warning, step }: Facts, run: ContainerState): void
   }
 }
 
-/** Adds the step DeferBegan: the turn of a defer container begins with the pull of its image or with its first run. */
+/** The turn of a defer container begins with the pull of its image or with its first run. */
 function entryBegins({ view, end, plan, step }: Facts, container: ContainerView): void {
   const key = `Defer/${container.name}/Began`;
   const first = container.runs.at(-1);
@@ -261,7 +256,7 @@ function entryBegins({ view, end, plan, step }: Facts, container: ContainerView)
     step('DeferBegan', { key, at: Math.min(view.now, first?.startedAt ?? first?.createdAt ?? view.now) });
 }
 
-/** Adds the Event about a defer container that did not complete and, once the status has the end, which is then final, the step. */
+/** The step waits until the status has the end, because the end is final only then. */
 function entryEnds({ view, end: podEnd, warning, step }: Facts, container: ContainerView): void {
   const { name, latest, recorded } = container;
   const end = podEnd?.list?.byContainer.get(container)?.end;

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { at, container, decided, ending, entry, exited, type Given, running, secondsOf } from './fixtures.ts';
 import type { FailedAction } from './types.ts';
 
-/** Returns when the next run of the container starts, in seconds after START, and the back-off that is stored with that run. */
+/** Returns the start of the next run, in seconds after START, and the back-off stored with that run. */
 function restart(given: Given): [startsAt: number, backoffSeconds: number | undefined] {
   const waits = decided(given);
   const startsAt = waits.actions.length > 0 ? at(given.now ?? 0) : (waits.wakeAt ?? 0);

@@ -1,10 +1,10 @@
-/** Decides whether and when an exited container restarts. Source: Pod Lifecycle, "Container restarts" (v1.33). */
+/** Source: Pod Lifecycle, "Container restarts" (v1.33). */
 import type { Millis } from '../machinery/time.ts';
 import { LONG, SHORT } from './effects.ts';
 import type { ContainerState } from './types.ts';
 import type { ContainerView, PodView } from './view.ts';
 
-/** Whether another run follows `run` once it has exited. False for ephemeral and defer containers: defer.ts has the rules for retries. */
+/** Whether another run follows. defer.ts has the rules for defer containers. */
 export function wantsRestart(view: PodView, { kind, sidecar }: ContainerView, run: ContainerState): boolean {
   const { restartPolicy, stops } = view;
   if (kind === 'ephemeral' || kind === 'defer') return false;
@@ -17,9 +17,9 @@ export const hasEndedForGood = (view: PodView, container: ContainerView): boolea
   container.latest?.state === 'exited' && !wantsRestart(view, container, container.latest);
 
 export interface Restart {
-  at: Millis; // The earliest start of the next run.
-  delaySeconds: number; // The wait before that start, as shown in the CrashLoopBackOff message.
-  nextBackoffSeconds: number; // The wait between the end of the next run and the run after it.
+  at: Millis;
+  delaySeconds: number; // Shown in the CrashLoopBackOff message.
+  nextBackoffSeconds: number;
 }
 
 const RESET_AFTER_MILLIS = 600_000;

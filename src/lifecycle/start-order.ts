@@ -1,7 +1,4 @@
-/**
- * Advances a Pod that is not terminating: sandbox and volumes, then init containers in order, then all app containers together.
- * Sources: Init Containers and Pod Lifecycle (v1.33).
- */
+/** Sources: Init Containers and Pod Lifecycle (v1.33). */
 import { advance, lookForImages, prePullDeferImages } from './container-steps.ts';
 import { act, type Rule } from './effects.ts';
 import { isStarted } from './probes.ts';
@@ -9,15 +6,14 @@ import { hasEndedForGood } from './restart.ts';
 import { replaceSandbox } from './termination-waves.ts';
 import { type ContainerView, isLive, type PodView, succeeded } from './view.ts';
 
-/** How a Pod has finished: its app containers have ended for good, or the init container `failedInit` has failed for good. */
+/** failedInit: the init container that has failed for good. Without failedInit, the app containers have ended for good. */
 export type Finished = { failedInit?: string };
 
-/** The stage of a Pod that is not terminating: no sandbox is ready, this init container has its turn, or all of them have had a turn. */
+/** preparing: no sandbox is ready. initializing: the index of the init container that has its turn. */
 export type Progress = 'preparing' | { initializing: number } | 'running';
 
 /**
- * Returns the stage of the Pod. Each init container must succeed, and each sidecar must have started, before the next container starts. If
- * an init container has a run, all init containers before it have had their turn, even if the runtime no longer has their runs.
+ * An init container with a run proves that the earlier init containers have had their turn, even if the runtime no longer has their runs.
  * Source: the kubelet of v1.33 (behavior).
  */
 export function progressOf(view: PodView): Progress {
@@ -37,7 +33,7 @@ export function* advancePod(view: PodView): Rule {
     yield* replaceSandbox(view);
     return yield* lookForImages(view, 0);
   }
-  // The previous sandbox is kept for the logs of the containers that ran in it.
+  // Kept for the logs of the containers that ran in it.
   const attempt = view.sandbox?.attempt ?? 0;
   for (const old of view.observed.sandboxes)
     if (old.attempt < attempt - 1) yield act({ kind: 'removeSandbox', id: old.id });
@@ -51,7 +47,7 @@ export function* advancePod(view: PodView): Rule {
   else if (isLive(next.current)) yield* lookForImages(view, turn + 1);
 }
 
-/** Returns how the Pod has finished; undefined if it has not. Sidecars may still run. */
+/** Returns undefined if the Pod has not finished. Sidecars may still run. */
 export function finishedForGood(view: PodView): Finished | undefined {
   const failed = view.init.find(({ sidecar, latest }) => !sidecar && latest?.state === 'exited' && !succeeded(latest));
   if (failed !== undefined && view.restartPolicy === 'Never') return { failedInit: failed.name };

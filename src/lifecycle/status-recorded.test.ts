@@ -15,7 +15,6 @@ import {
   stamp,
 } from './fixtures.ts';
 
-/** Returns the status of a container whose run `<name>-0` has ended. */
 const recorded = (name: string, exitCode: number): ContainerStatus => ({
   name,
   image: 'i',

@@ -1,7 +1,4 @@
-/**
- * Computes the status of a Pod and its containers, as the API shows it. Sources: Pod Lifecycle, "Pod phase" and "Container states" (v1.33),
- * and the specification of defer containers, "Status and events".
- */
+/** Sources: Pod Lifecycle, "Pod phase" and "Container states" (v1.33), and the specification of defer containers, "Status and events". */
 import { isFinalPhase } from '../api/core/v1/pod/status/final-phase.ts';
 import { type Termination, terminationRecord } from '../api/core/v1/pod/status/termination.ts';
 import type { TerminationReason } from '../api/core/v1/pod/status/termination-reasons.ts';
@@ -16,7 +13,7 @@ import { isCompletion } from './termination-causes.ts';
 import type { ContainerState } from './types.ts';
 import { type ContainerView, isRunning, isStarting, type PodView } from './view.ts';
 
-/** Returns the status to write. `stopped`: the Pod is terminating, and no container and no sandbox of it runs any more. */
+/** `stopped`: the Pod is terminating, and no container and no sandbox of the Pod runs. */
 export function statusOf(situation: Situation, stopped: boolean): PodStatus {
   const { view, end } = situation;
   const { input, pod } = view;
@@ -54,7 +51,7 @@ export function statusOf(situation: Situation, stopped: boolean): PodStatus {
 
 const listed = <T>(list: T[]): T[] | undefined => (list.length === 0 ? undefined : list);
 
-/** Returns the field status.termination. A deadline that has moved later takes effect only once the field is written. */
+/** A deadline that has moved later takes effect only once this field is written. */
 function terminationStatus(termination: Termination, view: PodView): PodTermination {
   const containers = [...view.init, ...view.apps].flatMap(({ name, kind, latest: run, recorded }) => {
     const ended = run?.state === 'exited' ? terminatedState(run, view.input.node.runtimeName) : undefined;
@@ -73,7 +70,7 @@ type Failure = Required<Pick<PodStatus, 'reason' | 'message'>>;
 
 export const DEADLINE_EXCEEDED = 'Pod was active on the node longer than the specified deadline';
 
-/** Reasons of terminations that make the Pod Failed regardless of exit codes. Source: the kubelet of v1.33 (reasons, most messages). */
+/** These terminations make the Pod Failed regardless of exit codes. Source: the kubelet of v1.33 (reasons, most messages). */
 const FAILED_BY: Partial<Record<TerminationReason, Failure>> = {
   DeadlineExceeded: { reason: 'DeadlineExceeded', message: DEADLINE_EXCEEDED },
   NodePressure: { reason: 'Evicted', message: 'The node was low on resources.' },
@@ -83,7 +80,6 @@ const FAILED_BY: Partial<Record<TerminationReason, Failure>> = {
 
 /** Returns why the Pod fails regardless of its app containers; undefined if the app containers decide. */
 function failedBy({ end, view }: Situation): Failure | undefined {
-  // If a client requested the termination, the exit codes of the app containers decide whether the Pod succeeds.
   if (end === undefined || end.termination.requested) return undefined;
   const { list, termination } = end;
   if (!isCompletion(termination)) return FAILED_BY[termination.reason];
@@ -93,12 +89,12 @@ function failedBy({ end, view }: Situation): Failure | undefined {
   return { reason: 'DeferContainerFailed', message: `defer containers that failed: [${failed.join(' ')}]` };
 }
 
-/** Returns the phase. A final phase never changes, and is not set while a container may still run. Source: status manager of v1.33. */
+/** A final phase never changes, and is not set while a container may still run. Source: status manager of v1.33. */
 function podPhase(situation: Situation, stopped: boolean, apps: ContainerStatus[], failed: boolean): string {
   const { view, end, finished } = situation;
   const recorded = view.pod.status?.phase ?? 'Pending';
   const begun = apps.every(hasRun);
-  // While containers still run after the list has ended, the Pod has the phase again that it had before the list ran.
+  // Containers may run after the list has ended. The Pod then has its earlier phase again.
   const old = recorded === 'Terminating' ? (begun ? 'Running' : 'Pending') : recorded;
   if (end?.list?.open) return view.input.node.terminatingPhase === false ? old : 'Terminating';
   if (isFinalPhase(old)) return old;
@@ -117,19 +113,17 @@ function containerStatus(container: ContainerView, situation: Situation): Contai
   const { name, kind, sidecar, runs, latest: run, recorded } = container;
   const isDefer = kind === 'defer';
   const phase = phaseOf(container, situation);
-  // The recorded end of a defer container is final; that of another container holds while the runtime knows no run of it.
+  // The recorded end of a defer container is final. For another container, the recorded end holds while the runtime has no run.
   if (recorded?.state?.terminated !== undefined && (isDefer || run === undefined)) return recorded;
-  // If the runtime has lost the last run of a defer container, the view has a run that lostRun() built from the status.
+  // If the runtime has lost a defer container's last run, the view contains the result of lostRun().
   const known = isDefer ? undefined : recorded;
   const { runtimeName } = view.input.node;
   const state = stateOf(phase, runtimeName);
-  // lastState shows the run before the one shown in state.
   const last = state.waiting !== undefined && run?.state === 'exited' ? run : runs[1];
   const lost = !isDefer && container.isLost;
   const before = lost ? unknownEnd('deleted.  The container used to be Running') : (known?.lastState ?? {});
   const running = state.running !== undefined;
   const completed = kind === 'init' && !sidecar && state.terminated?.exitCode === 0;
-  // The status announces an attempt of a defer container before the attempt starts.
   const announced = isDefer && phase.is === 'Waiting' && end?.list?.turn?.container === container;
   return defined({
     name,
@@ -165,17 +159,16 @@ function terminatedState(run: ContainerState, runtimeName: string) {
   });
 }
 
-/** Returns the end of a run that the runtime has lost. Source: pkg/kubelet/kubelet_pods.go of v1.33 (wording). */
+/** Source: pkg/kubelet/kubelet_pods.go of v1.33 (wording). */
 function unknownEnd(when: string): State {
   const message = `The container could not be located when the pod was ${when}`;
   return { terminated: { exitCode: 137, reason: 'ContainerStatusUnknown', message } };
 }
 
-/** Whether the container runs or has run before. */
 const hasRun = ({ state, lastState }: ContainerStatus): boolean =>
   state?.waiting === undefined || lastState?.terminated !== undefined;
 
-/** Shows containers of a stopped Pod as failed if their end is not known, unless their turn never came. Source: TerminatePod of v1.33. */
+/** In a stopped Pod, containers without a known end count as failed, unless their turn never came. Source: TerminatePod of v1.33. */
 function withUnknownEnds(init: ContainerStatus[], apps: ContainerStatus[]) {
   const begun = Math.max(1, init.findLastIndex(hasRun) + 1);
   const last = init.at(-1);

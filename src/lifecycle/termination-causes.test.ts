@@ -21,7 +21,7 @@ const runs = [running('app')];
 const CLEAN = [entry('clean')];
 const terminationOf = (given: Given) => decided({ runs, ...given }).memory.termination;
 
-/** Returns the reason, and S (preExitDeadline) and D (deadline) in seconds after START; undefined if the Pod does not terminate. */
+/** S (preExitDeadline) and D (deadline) are in seconds after START. */
 function endsOf(given: Given): [reason: string, S: number, D: number] | undefined {
   const so = terminationOf(given);
   return so && [so.reason, secondsOf(so.preExitDeadline), secondsOf(so.deadline)];

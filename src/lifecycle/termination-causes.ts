@@ -1,7 +1,5 @@
 /**
- * Determines why a Pod is being terminated, and the deadline. The first cause gives the reason. Later causes can only move the deadline
- * earlier. Outages move it later, as do extensions and the time that is reserved for PostExit containers (termination-stages.ts). The
- * termination is stored in the node's journal and, if the Pod has defer containers, also in its status.
+ * Determines why a Pod is terminated, and the deadline. The first cause gives the reason. Later causes can only move the deadline earlier.
  * Sources: Pod Lifecycle, "Termination of Pods" (v1.33); the specification of defer containers, "Time".
  */
 import { isFinalPhase } from '../api/core/v1/pod/status/final-phase.ts';
@@ -13,13 +11,12 @@ import { MINIMUM_GRACE_MILLIS } from './hooks-and-stops.ts';
 import type { NodeEnd, Outage } from './types.ts';
 import { type ContainerView, isRunning, type PodView } from './view.ts';
 
-/** One reason to terminate a Pod, with the grace period that it grants from `at` on. */
 interface Cause {
   reason: TerminationReason;
   at: Millis;
   graceMillis: Millis;
-  requested?: true; // A client requested the termination.
-  /** Stored in the termination, so that the cause counts only once. Absent: the cause counts only as the first cause. */
+  requested?: true;
+  /** Stored in the termination, so that the cause counts once. Absent: the cause counts only if it is the first. */
   mark?: Pick<Termination, 'deletionGracePeriodSeconds' | 'nodeGracePeriodSeconds' | 'forced'>;
 }
 
@@ -28,11 +25,11 @@ export const DEFAULT_MAX_EXTENSION_SECONDS = 3600;
 export const maxMoveMillis = ({ input }: PodView): Millis =>
   (input.node.maxGracePeriodExtensionSeconds ?? DEFAULT_MAX_EXTENSION_SECONDS) * 1000;
 
-/** Returns the deadline set by spec.activeDeadlineSeconds, counted from the start of the Pod; infinite if the field is absent. */
+/** Counted from the start of the Pod; infinite without spec.activeDeadlineSeconds. */
 export const activeDeadline = ({ spec, pod, now }: PodView): Millis =>
   (parseTime(pod.status?.startTime) ?? now) + (spec.activeDeadlineSeconds ?? Number.POSITIVE_INFINITY) * 1000;
 
-/** Returns the current termination; undefined if the Pod is not terminating. `finished`: its containers have ended on their own. */
+/** Returns undefined if the Pod is not terminating. `finished`: its containers have ended on their own. */
 export function terminationOf(view: PodView, finished: boolean): Termination | undefined {
   const { memory, pod } = view.input;
   const known = memory.termination ?? (view.defers.length > 0 ? recordedTermination(pod) : undefined);
@@ -43,7 +40,7 @@ export function terminationOf(view: PodView, finished: boolean): Termination | u
   );
 }
 
-/** Returns all causes to terminate the Pod; the first one gives the reason. `isNew`: the Pod was not terminating before. */
+/** `isNew`: the Pod was not terminating before. */
 function causesOf(view: PodView, isNew: boolean, finished: boolean): Cause[] {
   const { now, graceMillis } = view;
   const { pod, nodeEnd, removed } = view.input;
@@ -66,14 +63,13 @@ function causesOf(view: PodView, isNew: boolean, finished: boolean): Cause[] {
   return isNew && finished && causes.length === 0 ? [completion(view)] : causes;
 }
 
-/** Returns the total length of the observed outages after `at`, in which no agent could terminate the Pod. */
+/** During an outage, no agent could terminate the Pod. */
 const outageSince = ({ observed }: PodView, at: Millis): Millis =>
   observed.outages.reduce((sum, { from, to }) => sum + Math.max(0, to - Math.max(from, at)), 0);
 
-/** An exit that is observed within this time counts as observed immediately, because times in the API are whole seconds. */
+/** An exit within this time counts as observed immediately, because times in the API are whole seconds. */
 const JUST_NOW_MILLIS = 2000;
 
-/** Returns the cause Completed. The grace period counts from now or, with defer containers, from the last app exit if that was just now. */
 function completion({ apps, defers, now, graceMillis }: PodView): Cause {
   const ends = defers.length > 0 ? apps.map(({ latest }) => latest?.finishedAt ?? 0) : [];
   const lastExit = Math.round(Math.max(0, ...ends));
@@ -87,7 +83,7 @@ function begun(view: PodView, { reason, at, graceMillis, requested, mark }: Caus
   return { reason, startedAt, deadline, preExitDeadline, ...(requested && { requested }), ...mark };
 }
 
-/** Returns R, the time for due PostExit entries: 0 if none is due or the spec grants 0 s. Short grace scales R to min(R, 2 s) or more. */
+/** Returns R, the time reserved for PostExit entries that are due. A short grace period reduces R, but not below min(R, 2 s). */
 function reserveMillis({ defers, spec, graceMillis: own }: PodView, reason: string, graceMillis: Millis): Millis {
   const entries = defers.map((each) => each.spec as DeferContainer);
   const due = entries.filter((each) => isPostExit(each) && isDue(each, reason));
@@ -100,14 +96,13 @@ function reserveMillis({ defers, spec, graceMillis: own }: PodView, reason: stri
 
 export const isPostExit = (spec: ContainerView['spec']): boolean => (spec as DeferContainer).trigger === 'PostExit';
 
-/** Whether the entry is due when the Pod terminates for the reason: its onReasons contains the reason, or is empty. */
 export const isDue = ({ onReasons = [] }: DeferContainer, reason: string): boolean =>
   onReasons.length === 0 || onReasons.includes(reason);
 
-/** Whether the Pod has ended, so nothing moves its deadline: neither an outage nor the final deletion, which has a grace period of 0. */
+/** The deadline of an ended Pod is fixed. The final deletion, for example, has a grace period of 0. */
 const isOver = (view: PodView) => isFinalPhase(view.pod.status?.phase) && !view.observed.containers.some(isRunning);
 
-/** Returns the termination with a later cause. An earlier deadline scales the PostExit reserve R down, to at least min(R, 2 s). */
+/** Applies a later cause. An earlier deadline reduces the PostExit reserve R, but not below min(R, 2 s). */
 function shortened(view: PodView, so: Termination, { at, graceMillis, mark = {} }: Cause): Termination {
   if (Object.entries(mark).every(([key, value]) => so[key as keyof Termination] === value)) return so;
   const { deadline, preExitDeadline } = so;
@@ -123,7 +118,7 @@ function shortened(view: PodView, so: Termination, { at, graceMillis, mark = {} 
 export const hasPostExitBegun = ({ defers }: PodView, { turn }: Termination): boolean =>
   defers.some(({ name, spec }) => name === turn?.entry && isPostExit(spec));
 
-/** Returns the termination with deadlines that are later by the length of an outage, up to the node's limit for all outages together. */
+/** Moves the deadlines by the length of an outage. The node limits the sum of all outages. */
 function withOutage(view: PodView, so: Termination, { from, to }: Outage): Termination {
   const begin = Math.max(from, so.outagesCountedUntil ?? 0, so.startedAt);
   if (to <= begin || isOver(view)) return so;
@@ -141,31 +136,30 @@ function withOutage(view: PodView, so: Termination, { from, to }: Outage): Termi
   };
 }
 
-/** Returns the termination with both deadlines later by `millis`; once the PostExit stage has begun, only `deadline` is later. */
+/** Returns the termination with both deadlines moved by `millis`. In the PostExit stage, only `deadline` moves. */
 export const later = (view: PodView, so: Termination, millis: Millis): Termination => ({
   ...so,
   deadline: so.deadline + millis,
   preExitDeadline: so.preExitDeadline + (hasPostExitBegun(view, so) ? 0 : millis),
 });
 
-/** Whether the Pod ends because its app containers completed on their own or an init container failed for good. */
 export const isCompletion = ({ reason, requested }: Termination): boolean => reason === 'Completed' && !requested;
 
-/** Combines a termination by the node with an earlier one (`before`): the first reason stays, and the shorter grace period applies. */
+/** Combines a termination by the node with the earlier one: the first reason stays, and the shorter grace period applies. */
 export function nodeEndAfter(before: NodeEnd | undefined, by: Omit<NodeEnd, 'at'>, now: Millis): NodeEnd {
   const { graceSeconds, reason } = by;
   if (before !== undefined && graceSeconds >= before.graceSeconds) return before;
   return { ...(before ?? by), at: now, graceSeconds, ...(reason === 'NodePressure' ? { evicted: true } : {}) };
 }
 
-/** The termination reason for each reason of a DisruptionTarget condition. Source: "Pod disruption conditions" of v1.33 (Disruptions). */
+/** By reason of the DisruptionTarget condition. Source: Disruptions, "Pod disruption conditions" (v1.33). */
 const DISRUPTIONS: Readonly<Record<string, TerminationReason>> = {
   EvictionByEvictionAPI: 'Evicted',
   DeletionByTaintManager: 'Evicted',
   PreemptionByScheduler: 'Preempted',
 };
 
-/** Returns why the Pod was deleted: the later of the conditions DeletionReason and DisruptionTarget (the latter on a tie), or Deleted. */
+/** Returns the reason in the later of the conditions DeletionReason and DisruptionTarget. DisruptionTarget wins a tie. */
 function deletionReason({ status }: Pod): TerminationReason {
   const given = (status?.conditions ?? []).filter((condition) => condition.status === 'True');
   const [own, disruption] = ['DeletionReason', 'DisruptionTarget'].map((of) => given.find(({ type }) => type === of));

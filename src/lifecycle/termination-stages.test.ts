@@ -33,7 +33,7 @@ const endsOf = ({ memory: { termination } }: Decision): number[] => [
   secondsOf(termination?.preExitDeadline ?? 0),
   secondsOf(termination?.deadline ?? 0),
 ];
-/** Returns a Pod at the end of its PreExit stage, with S at 15 and D at 30, in which `pre` runs. `more.so` changes the termination. */
+/** The Pod is at the end of its PreExit stage, with S at 15 and D at 30. The entry `pre` runs. */
 const inPreExit = (spec: Partial<PodSpec>, more: Given & { so?: Partial<Termination> } = {}): Given => ({
   deleted: 30,
   runs: [app, running('pre')],
@@ -42,7 +42,7 @@ const inPreExit = (spec: Partial<PodSpec>, more: Given & { so?: Partial<Terminat
   ...more,
   spec: { ...LIST, ...spec },
 });
-/** Returns a Pod at the end of its PostExit stage, with D at 30, in which `post` runs. `more.so` changes the termination. */
+/** The Pod is at the end of its PostExit stage, with D at 30. The entry `post` runs. */
 const inPostExit = (spec: Partial<PodSpec>, more: Given & { so?: Partial<Termination> } = {}): Given => ({
   deleted: 30,
   runs: [gone, running('post')],

@@ -1,7 +1,6 @@
 /**
- * Determines the stages of a termination (PreExit, PostExit): which entry (defer container) has its turn, how extensions and the time
- * reserved for PostExit entries move the ends of the stages, and whether the status already has these ends, because a later end takes
- * effect only once it is written to the status. Source: the specification of defer containers, "Time".
+ * Determines the stages of a termination: PreExit and PostExit. A later end of a stage takes effect only once the status has it.
+ * Source: the specification of defer containers, "Time".
  */
 import { recordedTermination, type Stage, type Termination } from '../api/core/v1/pod/status/termination.ts';
 import type { DeferContainer } from '../api/generated/types.ts';
@@ -12,18 +11,17 @@ import { hasPostExitBegun, isDue, isPostExit, later, maxMoveMillis, terminationO
 import { actionKey, type ProbeMemory, runKey } from './types.ts';
 import { isLive, type PodView } from './view.ts';
 
-/** The current state of a termination. */
 export interface End {
   termination: Termination;
-  list: DeferList | undefined; // undefined: the Pod has no defer containers, or its object was removed from the API.
+  list: DeferList | undefined; // Undefined: the Pod has no defer containers, or its object was removed from the API.
   /**
-   * While true, no container is started or stopped: the status does not have the termination yet, or the end of the stage has passed
-   * but a liveness probe that is due or under way may still extend the stage.
+   * While true, endPod() starts and stops no container. Either the status lacks the termination, or a liveness probe may still extend the
+   * stage, whose end has passed.
    */
   held: boolean;
 }
 
-/** Returns the current state of the termination; undefined if the Pod is not terminating. `finished`: its containers ended on their own. */
+/** Returns undefined if the Pod is not terminating. `finished`: its containers have ended on their own. */
 export function endingOf(view: PodView, finished: boolean): End | undefined {
   const termination = terminationOf(view, finished);
   if (termination === undefined) return undefined;
@@ -31,7 +29,7 @@ export function endingOf(view: PodView, finished: boolean): End | undefined {
   let so = termination;
   let ended = view.input.memory.ended;
   let list = listOf(view, so, ended);
-  // Repeat until nothing changes, because an entry that ends immediately passes the turn to the next entry. Decided ends stay.
+  // An entry that ends immediately passes the turn to the next entry, so repeat until nothing changes. Decided ends stay.
   for (let before: Termination | undefined; so !== before; ended = endsOf(list)) {
     before = so;
     const open = listOf(view, { ...so, deadline: NEVER, preExitDeadline: NEVER }, ended);
@@ -51,13 +49,13 @@ export function endingOf(view: PodView, finished: boolean): End | undefined {
 
 const NEVER = Number.POSITIVE_INFINITY;
 
-/** Whether the status has the termination, with these deadlines or later ones. */
+/** Later deadlines in the status are also sufficient. */
 function isRecorded({ pod }: PodView, so: Termination): boolean {
   const recorded = recordedTermination(pod);
   return recorded !== undefined && recorded.deadline >= so.deadline && recorded.preExitDeadline >= so.preExitDeadline;
 }
 
-/** Returns the termination with the entry's turn from now on. The PostExit reserve counts from when the PostExit stage could have begun. */
+/** Gives the entry its turn. The PostExit reserve counts from when the PostExit stage could have begun. */
 function withTurn(view: PodView, before: Termination, turn: Entry | undefined): Termination {
   if (turn === undefined || before.turn?.entry === turn.spec.name) return before;
   const { spec } = turn;
@@ -67,14 +65,13 @@ function withTurn(view: PodView, before: Termination, turn: Entry | undefined): 
   const reserved = begins ? Math.round(couldBegin + deadline - preExitDeadline) : deadline;
   const so = { ...before, deadline: Math.max(deadline, reserved), turn: { entry: spec.name, since: view.now } };
   if (view.spec.deferContainerGracePeriodExtension !== true || so.extendedStage !== stageOf(spec)) return so;
-  // In a stage that was extended by liveness, each further entry has time for its first probe, or 10 s if it has no probe.
+  // In a stage extended by liveness, a further entry has time for its first probe, or 10 s without a probe.
   const { livenessProbe: probe } = spec;
   const firstProbe = (probe?.initialDelaySeconds ?? 0) * 1000 + periodMillis(probe) + timeoutMillis(probe);
   const least = probe === undefined ? 10_000 : firstProbe;
   return moved(view, so, spec, view.now + least);
 }
 
-/** Whether the entry runs or is to run: it has not ended, is due, was not given up, has time left, and is not stopped without a retry. */
 const goesOn = ({ now, stops }: PodView, { reason }: Termination, entry: Entry): boolean => {
   const { end, givenUp, timeoutAt, spec } = entry;
   const stop = isLive(entry.container.current) ? stops[entry.container.current.id] : undefined;
@@ -82,7 +79,7 @@ const goesOn = ({ now, stops }: PodView, { reason }: Termination, entry: Entry):
   return end === undefined && !givenUp && now < timeoutAt && isDue(spec, reason) && !isLastRun;
 };
 
-/** Returns the termination with its current stage extended if that has ended. `entries` and `turn`: as if the stages had no end. */
+/** Extends the current stage if its end has passed. `entries` and `turn` are computed as if the stages had no end. */
 function extended(view: PodView, so: Termination, { entries, turn }: DeferList): Termination {
   const { spec, now } = view;
   const open = entries.filter((each) => goesOn(view, so, each));
@@ -103,20 +100,20 @@ const stageOf = (spec: DeferContainer): Stage => (isPostExit(spec) ? 'PostExit' 
 const stageEnd = (so: Termination, spec: DeferContainer): Millis =>
   isPostExit(spec) ? so.deadline : so.preExitDeadline;
 
-/** Returns the state of the running entry's liveness probe; undefined if the entry does not run, or the probe has failed or is absent. */
+/** Returns undefined if the entry does not run, or if its liveness probe has failed or is absent. */
 function liveness({ probes }: PodView, { container: { current: run } }: Entry): ProbeMemory | undefined {
   const probe = run?.state === 'running' ? probes[runKey(run.id, 'liveness')] : undefined;
   return probe?.passing === false ? undefined : probe;
 }
 
-/** Returns the time until which the last success of the entry's liveness probe extends its stage; 0 if the probe has not succeeded. */
+/** Returns the end of the extension that the liveness probe's last success causes; 0 without a success. */
 function aliveUntil(view: PodView, entry: Entry): Millis {
   const { livenessProbe: probe } = entry.spec;
   const { succeededAt } = liveness(view, entry) ?? {};
   return succeededAt === undefined ? 0 : succeededAt + periodMillis(probe) + timeoutMillis(probe);
 }
 
-/** Returns deadlines with which the stage of `spec` ends at `until`, up to the node's limit; `so` if `until` has passed or isFixed(). */
+/** Moves the end of the stage to `until`, up to the node's limit. Returns `so` if `until` has passed or no extension is allowed. */
 function moved(view: PodView, so: Termination, spec: DeferContainer, until: Millis): Termination {
   const had = Math.round((so.extendedSeconds ?? 0) * 1000);
   const millis = Math.round(Math.min(until - stageEnd(so, spec), maxMoveMillis(view) - had));
@@ -124,13 +121,12 @@ function moved(view: PodView, so: Termination, spec: DeferContainer, until: Mill
   return { ...later(view, so, millis), extendedSeconds: (had + millis) / 1000, extendedStage: stageOf(spec) };
 }
 
-/** Whether extensions are ruled out: for terminations by the node, including preemptions, and for grace periods of 0 or 1 s. */
+/** Terminations by the node and grace periods of at most 1 s are not extended. */
 const isFixed = ({ input, pod, graceMillis }: PodView, { reason, nodeGracePeriodSeconds }: Termination): boolean =>
   ['NodePressure', 'NodeShutdown'].includes(reason) ||
   (input.nodeEnd ?? nodeGracePeriodSeconds) !== undefined ||
   (pod.metadata.deletionGracePeriodSeconds ?? graceMillis / 1000) <= 1;
 
-/** Whether a liveness probe whose success would extend the entry's stage is due or under way. */
 function awaitsProbe(view: PodView, so: Termination, entry: Entry | undefined): boolean {
   const run = entry?.container.current;
   if (entry === undefined || run === undefined || view.now < entry.stageEnd || isFixed(view, so)) return false;

@@ -1,17 +1,16 @@
 /**
- * Ends a Pod by an ordered list of waves, which walk() processes: the order in which containers stop, the times at which they are killed,
- * and the cleanup once nothing runs.
+ * Ends a Pod by an ordered list of waves, which walk() processes:
  *
- *   PreExit entries   one after the other, until S (preExitDeadline)
- *   app and init containers, all together; killed at S, but not within 2 s of their stop signal
- *   PostExit entries  one after the other, until D (deadline)
- *   sidecars          one after the other, the last started first, until D
- *   ephemeral containers, all together
- *   the sandbox
+ * PreExit entries   one after the other, until S (preExitDeadline)
+ * app and init containers, all together; killed at S, but not within 2 s of their stop signal
+ * PostExit entries  one after the other, until D (deadline)
+ * sidecars          one after the other, the last started first, until D
+ * ephemeral containers, all together
+ * the sandbox
  *
- * A wave begins when the earlier waves are done; its preStop hooks may begin before. At D, everything that still runs is killed, but not
- * within 2 s of its stop signal. If the Pod has no defer containers or its object was removed, ephemeral and defer containers stop with the
- * app containers. walk() also stops the containers of a lost sandbox, before the sandbox is replaced.
+ * A wave begins when the earlier waves are done; its preStop hooks may begin before. At D, all remaining containers are killed, but not
+ * within 2 s of their stop signal. If the Pod has no defer containers or its object was removed, ephemeral and defer containers stop with
+ * the app containers. walk() also stops the containers of a lost sandbox.
  *
  * Sources: Pod Lifecycle, "Termination of Pods" (v1.33); killPod of v1.33's kubelet (behavior), for a Pod whose sandbox has changed; the
  * specification of defer containers, "The order of a termination".
@@ -31,8 +30,8 @@ import { announcedAttempt, containerOf, isLive, isMain, isRunning, isStarting, u
 interface Wave {
   runs: readonly ContainerState[];
   end: Millis; // When its preStop hooks are abandoned and its runs are killed.
-  open?: boolean; // true: a container has yet to run, is starting, or has an end that is not recorded, so later waves wait.
-  hooksBegin?: boolean; // Its preStop hooks begin now, even if earlier waves are not done.
+  open?: boolean; // true: later waves wait, even if no container of this wave runs.
+  hooksBegin?: boolean; // true: its preStop hooks begin now, even if earlier waves are not done.
 }
 
 /** Stops the first wave that is not done; from `overdueAt` on, all waves. Returns true once all waves are done. */
@@ -41,7 +40,7 @@ function* walk(view: PodView, waves: readonly Wave[], overdueAt: Millis): Rule<b
   const first = waves.findIndex(isLeft);
   for (const [index, { runs, end, hooksBegin }] of waves.entries())
     for (const run of runs) {
-      // A run that is already being ended for another reason keeps its deadline if that is earlier.
+      // A run that is already being stopped keeps an earlier deadline.
       const own = Math.min(end, view.stops[run.id]?.deadline ?? end);
       const container = containerOf(view, run);
       if (index === first || view.now >= overdueAt) yield* endRun(view, run, own);
@@ -53,7 +52,6 @@ function* walk(view: PodView, waves: readonly Wave[], overdueAt: Millis): Rule<b
 const live = (containers: readonly ContainerView[]): ContainerState[] =>
   containers.flatMap(({ runs }) => runs.filter(isRunning));
 
-/** Returns one wave for each sidecar, the last started first. */
 const sidecarWaves = (view: PodView, end: Millis, hooksBegin: (run: ContainerState) => boolean): Wave[] =>
   view.init
     .filter(({ sidecar }) => sidecar)
@@ -69,7 +67,7 @@ function wavesOf(view: PodView, { termination, list }: End): Wave[] {
   const strays = view.observed.containers.filter((run) => isRunning(run) && containerOf(view, run) === undefined);
   const apps = [...live(mainContainers(view)), ...strays];
   const concurrent = list === undefined || view.spec.preStopPolicy !== 'AfterPreExit';
-  // The hook of a sidecar that restarted during the termination runs only when the sidecar is to stop.
+  // A sidecar that restarted during the termination runs its hook when it is to stop.
   const isEarly = (run: ContainerState): boolean => concurrent && (list === undefined || run.createdAt < startedAt);
   const sidecars = sidecarWaves(view, deadline, isEarly);
   const debuggers = live(view.ephemeral);
@@ -80,9 +78,9 @@ function wavesOf(view: PodView, { termination, list }: End): Wave[] {
   }
   const stage = (postExit: boolean): Wave => {
     const entries = list.entries.filter(({ spec }) => isPostExit(spec) === postExit);
-    // A start that was canceled may still take effect after its entry has ended.
+    // A canceled start may still take effect after the entry has ended.
     const ended = entries.filter(({ end }) => end !== undefined).map(({ container }) => container);
-    // The end of a failed entry must be in the status before later waves begin, or a new agent could run the entry again.
+    // The status must have the end of a failed entry before later waves begin, or a new agent could run the entry again.
     const isOpen = ({ end }: Entry): boolean =>
       end === undefined || (end.recorded === undefined && end.reason !== 'Completed' && end.reason !== 'Skipped');
     const open = list.skipped === undefined && entries.some(isOpen);
@@ -97,7 +95,7 @@ function wavesOf(view: PodView, { termination, list }: End): Wave[] {
   ];
 }
 
-/** Returns when walk() stops all waves: D; now if the list is skipped; infinite until a due PostExit stage gets its reserve. */
+/** Infinite until a PostExit stage that is due has its reserve. */
 function overdueAt(view: PodView, { termination, list }: End): Millis {
   if (list?.skipped !== undefined) return view.now;
   const isToCome = ({ end, spec }: Entry): boolean =>
@@ -108,7 +106,7 @@ function overdueAt(view: PodView, { termination, list }: End): Millis {
 
 const isToRun = (list: DeferList | undefined): boolean => list?.open === true && list.skipped === undefined;
 
-/** Requests the next steps of ending the Pod. Returns true once no container and no sandbox runs. */
+/** Returns true once no container and no sandbox runs. */
 export function* endPod(view: PodView, end: End): Rule<boolean> {
   const { list, held, termination } = end;
   const { turn } = list ?? {};
@@ -133,22 +131,21 @@ export function* endPod(view: PodView, end: End): Rule<boolean> {
       if (sidecar.sidecar && sidecar.latest !== undefined) yield* advance(view, sidecar);
   }
   const isOver = yield* walk(view, wavesOf(view, end), overdue);
-  // The status must have the end of an entry before the run from which the end is known is removed.
+  // The end of an entry is known from its run, so the status must have the end before the run is removed.
   const isRecorded = list?.entries.every(
     ({ container, end: own }) =>
       own?.recorded !== undefined || (list.skipped !== undefined && container.latest === undefined),
   );
   if (!isOver || isStarting(view) || view.observed.containers.some(isRunning) || isRecorded === false) return false;
   const isStopped = yield* stopSandboxes(view);
-  // The volumes of a deleted Pod are unmounted while its sandbox stops.
   const unmounts = !isStopped && view.pod.metadata.deletionTimestamp !== undefined;
   if (unmounts && view.observed.volumes === 'mounted') yield act({ kind: 'unmountVolumes' });
   return isStopped;
 }
 
 /**
- * Writes the downward API files that show status.termination: before the first hook or entry starts and, with the exits of the
- * app containers, before a PostExit entry starts. Returns true once no write is needed, or the write or mount has failed.
+ * Writes the downward API files that show status.termination. PostExit entries see the exits of the app containers. Returns true once no
+ * write is needed, or the write or mount has failed.
  */
 function* downwardFiles({ spec, pod, observed, failureOf }: PodView, list: DeferList | undefined): Rule<boolean> {
   const items = (spec.volumes ?? []).flatMap(({ downwardAPI, projected }) => [
@@ -165,14 +162,14 @@ function* downwardFiles({ spec, pod, observed, failureOf }: PodView, list: Defer
   return failureOf(actionKey(write)) !== undefined;
 }
 
-/** Stops the sandboxes, in which no container runs. Returns true once all are stopped, so their addresses and host ports are free. */
+/** A stopped sandbox no longer has its addresses and host ports. Returns true once all sandboxes are stopped. */
 function* stopSandboxes({ observed }: PodView): Rule<boolean> {
   const unstopped = observed.sandboxes.filter((sandbox) => !sandbox.stopped);
   for (const { id } of unstopped) yield act({ kind: 'stopSandbox', id });
   return unstopped.length === 0;
 }
 
-/** Ends the runs in a lost sandbox, if any, then creates the next sandbox. `end`: set if the Pod terminates and has entries to run. */
+/** Ends the runs of a lost sandbox, then creates the next sandbox. `end`: the termination, if the Pod still has entries to run. */
 export function* replaceSandbox(view: PodView, end?: End): Rule {
   const { now, observed, sandbox, restartPolicy } = view;
   const remains = observed.containers.filter(isRunning);
@@ -192,7 +189,7 @@ export function* replaceSandbox(view: PodView, end?: End): Rule {
   const others = known.filter((run) => containerOf(view, run)?.sidecar !== true);
   const waves: Wave[] = [
     { runs: others, end: until, open: known.length < remains.length, hooksBegin: true },
-    // The start of a sidecar in the lost sandbox is not awaited, because it may hang.
+    // The start of a sidecar in the lost sandbox may hang, so it is not awaited.
     ...sidecarWaves(view, until, () => true).map((wave) => ({ ...wave, open: false })),
   ];
   const ending = { ...view, stops: Object.fromEntries(stops.map(([{ id }, stop]) => [id, stop])) };
@@ -200,7 +197,6 @@ export function* replaceSandbox(view: PodView, end?: End): Rule {
   if (yield* stopSandboxes(view)) yield act({ kind: 'createSandbox', attempt: (sandbox?.attempt ?? -1) + 1 });
 }
 
-/** Requests the next step of the entry whose turn it is: the pull, start or stop of its attempt. */
 function* advanceEntry(view: PodView, entry: Entry, skipped: string | undefined): Rule {
   const { now } = view;
   const { container, since } = entry;
@@ -223,7 +219,6 @@ function* advanceEntry(view: PodView, entry: Entry, skipped: string | undefined)
   if (isAnnounced) yield* startRun(view, container, attempt, nextBackoffSeconds);
 }
 
-/** Returns why a running entry is stopped now, if it is: its time or stage is over, it was given up, or the list is skipped. */
 function stopOfEntry(now: Millis, entry: Entry, skipped: string | undefined): Stop | undefined {
   const stop = { at: now, deadline: now, restart: false } as const;
   if (entry.givenUp) return { ...stop, entry: 'GivenUp', message: GIVEN_UP };
@@ -232,7 +227,6 @@ function stopOfEntry(now: Millis, entry: Entry, skipped: string | undefined): St
   return message === undefined ? undefined : { ...stop, entry: 'DeadlineExceeded', message };
 }
 
-/** Cancels pulls, image lookups, mounts and the starts of defer containers that are no longer needed. */
 function* cancelPreparations(view: PodView, list: DeferList | undefined): Rule {
   const open = (list?.entries ?? []).filter(({ end }) => end === undefined).map(({ container }) => container);
   const further = isToRun(list) ? [...open, ...view.init.filter(({ sidecar }) => sidecar)] : [];
@@ -243,7 +237,7 @@ function* cancelPreparations(view: PodView, list: DeferList | undefined): Rule {
   if (!isToRun(list) && view.isUnderWay('mountVolumes')) yield act({ kind: 'cancel', key: 'mountVolumes' });
 }
 
-/** Removes the sandboxes, containers and files of a stopped Pod from the node. Returns true once nothing is left. */
+/** Returns true once nothing of the Pod is left on the node. */
 export function* removeEverything(view: PodView): Rule<boolean> {
   const { sandboxes, containers, volumes } = view.observed;
   // Removing a sandbox also removes its containers.
@@ -255,7 +249,7 @@ export function* removeEverything(view: PodView): Rule<boolean> {
   return sandboxes.length === 0 && containers.length === 0 && volumes === 'gone';
 }
 
-/** Frees the disk space of an evicted Pod's containers once the status shows their ends. Source: v1.33's pod_container_deletor.go. */
+/** Frees the disk space of an evicted Pod's containers. Source: v1.33's pod_container_deletor.go. */
 export function* removeRecorded({ pod, observed }: PodView): Rule {
   for (const runs of recordedRuns(pod, observed.containers))
     for (const { id, name, attempt } of runs.length > 1 ? runs.slice(0, -1) : runs)

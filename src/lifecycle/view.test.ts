@@ -28,7 +28,6 @@ const ended: ContainerStateTerminated = {
   finishedAt: '2026-01-30T23:59:58Z',
 };
 
-/** Returns the run in the view of a Pod whose status has these container states. */
 function seen(observed: ContainerState, states: { state?: object; lastState?: object }): ContainerState | undefined {
   const status = { name: 'app', image: 'i', imageID: 'i', ready: false, restartCount: 0, ...states };
   const pod = podOf({ containers: [containerOf('app')] }, { containerStatuses: [status] });

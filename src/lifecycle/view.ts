@@ -1,4 +1,3 @@
-/** Builds the view of a Pod that the rules read: its containers in order, each with its runs and its image, and the current sandbox. */
 import { type AnyContainer, containersOf } from '../api/core/v1/pod/containers.ts';
 import { recordedStatuses, shownId } from '../api/core/v1/pod/status/statuses.ts';
 import type { Container, ContainerStatus, DeferContainer, Pod } from '../api/generated/types.ts';
@@ -11,50 +10,49 @@ export interface ContainerView {
   spec: AnyContainer;
   name: string;
   kind: ContainerKind;
-  sidecar: boolean; // An init container with restartPolicy Always: started in its turn, it keeps running next to the apps.
+  sidecar: boolean; // An init container with restartPolicy Always.
   fieldPath: string; // Such as spec.initContainers{name}.
-  image: string; // The image reference of the next run; with imageFrom, the reference of the container that it names.
-  imageState: ImageState | undefined; // undefined: this agent has neither looked up nor pulled the image.
-  runs: readonly ContainerState[]; // All known runs, the newest first.
-  latest: ContainerState | undefined; // The newest run.
+  image: string; // The reference for the next run; with imageFrom, the reference of the named container.
+  imageState: ImageState | undefined; // Undefined: this agent has neither looked up nor pulled the image.
+  runs: readonly ContainerState[]; // The newest first.
+  latest: ContainerState | undefined;
   current: ContainerState | undefined; // The newest run, if it belongs to the current sandbox.
-  nextAttempt: number; // The attempt of the next run, counted across sandboxes, including runs that the runtime has lost.
+  nextAttempt: number; // Counted across sandboxes, including runs that the runtime has lost.
   starting: boolean; // A start is under way, and the run that it creates has not ended.
   isLost: boolean; // The runtime has lost a run that the status shows as running. Older runs may still be known.
-  recorded: ContainerStatus | undefined; // The container's status in the API object.
+  recorded: ContainerStatus | undefined;
 }
 
-/** probes, stops and signalledAt have entries for existing runs only. learn() in decide.ts updates probes and stops. */
+/** probes, stops and signalledAt have entries for existing runs only. */
 export interface PodView
   extends Pick<Input, 'pod' | 'observed' | 'now'>,
     Pick<Memory, 'probes' | 'stops' | 'signalledAt'> {
   input: Input;
   spec: NonNullable<Pod['spec']>;
   restartPolicy: 'Always' | 'OnFailure' | 'Never';
-  graceMillis: Millis; // From spec.terminationGracePeriodSeconds.
+  graceMillis: Millis;
   init: readonly ContainerView[];
   apps: readonly ContainerView[];
   defers: readonly ContainerView[];
   ephemeral: readonly ContainerView[];
-  all: readonly ContainerView[]; // init, then apps, defers, ephemeral
+  all: readonly ContainerView[]; // In the order init, apps, defers, ephemeral.
   byName: ReadonlyMap<string, ContainerView>;
   kills: ReadonlyMap<string, readonly ActionOf<'stopContainer'>[]>; // The stopContainer actions under way, by ID of the run.
-  sandbox: SandboxState | undefined; // The newest one, ready or not; undefined: there is none.
+  sandbox: SandboxState | undefined; // The newest one, ready or not.
   initialized: boolean; // An app container was created in the sandbox, or all init containers had their turn in it.
   isUnderWay(key: string): boolean;
-  failureOf(key: string): FailedAction | undefined; // The last failure of the action with this key.
-  lastTryOf(key: string): FailedAction | undefined; // Like failureOf(), but includes a try with an unknown outcome, which backs off too.
+  failureOf(key: string): FailedAction | undefined;
+  lastTryOf(key: string): FailedAction | undefined; // Like failureOf(), but includes tries with an unknown outcome.
 }
 
 export const isLive = (run?: ContainerState): run is ContainerState => run !== undefined && run.state !== 'exited';
-/** Whether the run has processes or, in the state unknown, may have processes. */
+/** A run in the state unknown may have processes. */
 export const isRunning = (run?: ContainerState): run is ContainerState => isLive(run) && run.state !== 'created';
 export const succeeded = (run?: ContainerState): boolean => run?.state === 'exited' && run.exitCode === 0;
 
 export const underWay = <Kind extends Action['kind']>(view: Pick<PodView, 'observed'>, kind: Kind): ActionOf<Kind>[] =>
   view.observed.underWay.filter((action): action is ActionOf<Kind> => action.kind === kind);
 
-/** Whether a sandbox or a container of the Pod is being started. */
 export const isStarting = (view: PodView): boolean =>
   underWay(view, 'createSandbox').length > 0 || view.all.some(({ starting }) => starting);
 
@@ -65,17 +63,17 @@ export const containerOf = ({ byName }: PodView, run: ContainerState) => byName.
 
 const fieldOf = (kind: ContainerKind) => (kind === 'app' ? 'containers' : (`${kind}Containers` as const));
 
-/** The waiting reasons of a defer container that is not about to start. */
+/** With these waiting reasons, a defer container is not about to start. */
 const NOT_STARTING: ReadonlySet<string> = new Set(['PodRunning', 'PendingDefer', 'CrashLoopBackOff']);
 
-/** Returns the attempt that a defer container's status announces as about to start; undefined if it announces none. */
+/** Returns the attempt that a defer container's status announces; undefined if it announces none. */
 export function announcedAttempt({ status }: Pod, recorded: ContainerStatus | undefined): number | undefined {
   const reason = recorded?.state?.waiting?.reason;
   if (status?.termination === undefined || reason === undefined) return undefined;
   return NOT_STARTING.has(reason) ? undefined : recorded?.restartCount;
 }
 
-/** Returns the run; its end is from the status if the runtime reports `Unknown`, because containerd died before it stored the exit. */
+/** If containerd died before it stored the exit, the runtime reports `Unknown`. Then the end in the status replaces that of the run. */
 function asRecorded(run: ContainerState, recorded: ContainerStatus | undefined): ContainerState {
   if (run.state !== 'exited' || run.reason !== 'Unknown') return run;
   const ends = [recorded?.state?.terminated, recorded?.lastState?.terminated];
@@ -83,12 +81,12 @@ function asRecorded(run: ContainerState, recorded: ContainerStatus | undefined):
   if (end === undefined) return run;
   const { exitCode, reason = '', message = '' } = end;
   const at = parseTime(end.finishedAt) ?? run.createdAt;
-  // The status has whole seconds only, so the runtime's time is kept if it is in the same second.
+  // The status has whole seconds only, so a time of the runtime in the same second is kept.
   const finishedAt = Math.trunc((run.finishedAt ?? 0) / 1000) * 1000 === at ? run.finishedAt : at;
   return { ...run, exitCode, reason, message, finishedAt };
 }
 
-/** Builds a defer container's lost last run from the status, because it counts as an attempt; undefined if the status has no ID of it. */
+/** Builds a defer container's lost last run from the status, because it counts as an attempt; undefined if the status lacks its ID. */
 function lostRun(status: ContainerStatus, attempt: number, sandboxId: string, now: Millis): ContainerState | undefined {
   const { name, image, imageID: imageId, containerID, state, lastState } = status;
   const lost = { exitCode: 137, reason: 'ContainerStatusUnknown', message: 'the runtime has lost the container' };
@@ -117,7 +115,7 @@ function lostRun(status: ContainerStatus, attempt: number, sandboxId: string, no
   };
 }
 
-/** Returns the input, indexed by container name, because a Pod may have thousands of containers. */
+/** Indexed by container name, because a Pod may have thousands of containers. */
 const knownOf = ({ pod, observed }: Input) => ({
   statuses: new Map(recordedStatuses(pod).map((status) => [status.name, status])),
   specs: new Map(containersOf(pod).map((spec) => [spec.name, spec])),
@@ -163,7 +161,7 @@ function containerView(input: Input, known: Known, kind: ContainerKind, spec: An
   };
 }
 
-/** Returns the view of the input. Throws TypeError if the Pod has no spec. */
+/** Throws TypeError if the Pod has no spec. */
 export function viewOf(input: Input): PodView {
   const { pod, observed, memory, now } = input;
   const { spec } = pod;

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { atMost, inTime } from './at-most.ts';
 import { createVirtualTimers } from './virtual-timers.ts';
 
-/** Calls atMost() with a promise that the caller settles. `result()` returns the outcome, or undefined while atMost() waits. */
+/** `result()` returns the outcome, or undefined while atMost() waits. */
 function waiting() {
   const timers = createVirtualTimers();
   const stop = new AbortController();

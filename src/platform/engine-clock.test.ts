@@ -15,7 +15,6 @@ it.each([3_600_000, -3_600_000])('timers keep real time while the machine clock 
   expect(later).toBeLessThan(10_000);
 });
 
-/** Returns clocks that advance only when the test calls run() or suspend(). */
 const clocks = (): SteadyClocks & { run(millis: number): void; suspend(millis: number): void } => {
   let ran = 5_000;
   let booted = 1_000_000;

@@ -167,7 +167,6 @@ test('kill -9 of the owner releases the data folder even if a child of the owner
   }
 });
 
-/** Returns the PID of the flock command with which the process waits for the lock; undefined if there is none. */
 const waiterOf = (process: number | 'self'): number | undefined =>
   readdirSync(`/proc/${process}/task`)
     .flatMap((task) => (readTextIfPresent(`/proc/${process}/task/${task}/children`) ?? '').trim().split(' '))

@@ -1,7 +1,4 @@
-/**
- * Provides functions for files and folders, mainly for the data folder: real paths, private folders, atomic writes, and the lock of the
- * data folder. Defines UserError, the class of errors that a user can fix.
- */
+/** Functions for files and folders, mainly for the data folder and its lock. */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import {
   chmodSync,
@@ -30,7 +27,6 @@ export class UserError extends Error {
   override readonly name = 'UserError';
 }
 
-/** The error about a data folder that an engine has locked. */
 export class FolderInUseError extends UserError {
   readonly dataDir: string;
   readonly pid: number | undefined;
@@ -47,8 +43,8 @@ export class FolderInUseError extends UserError {
 const hasCode = (error: unknown, code: string): boolean => (error as NodeJS.ErrnoException).code === code;
 
 /**
- * Returns the absolute path of a folder with all symbolic links resolved, except links to missing targets. The folder need not exist
- * yet. If the links cannot be resolved, for example because a parent is not a folder, returns the absolute path with its links.
+ * Returns the absolute path of a folder with all symbolic links resolved, except links to missing targets. The folder need not exist. If
+ * the links cannot be resolved, for example because a parent is not a folder, the result has the links.
  */
 export function realFolder(path: string): string {
   const full = resolve(path);
@@ -60,14 +56,17 @@ export function realFolder(path: string): string {
   }
 }
 
-/** Returns the same as givenDataDir(). Also throws a UserError if a link in the path lets another user redirect root. */
+/** Like givenDataDir(), but also throws a UserError if a link in the path lets another user redirect root. */
 export function realDataDir(path: string): string {
   if (path === '' || isOtherThanFolder(path)) throw notAFolder(path);
   refuse(foreignLink(path));
   return realFolder(path);
 }
 
-/** Returns realFolder() of the data folder given by the user. Throws a UserError if the path is empty, or not that of a folder. */
+/**
+ * Returns realFolder() of the data folder given by the user. Throws a UserError if the path is empty or leads to something other than a
+ * folder.
+ */
 export function givenDataDir(path: string): string {
   if (path === '' || isOtherThanFolder(path)) throw notAFolder(path);
   return realFolder(path);
@@ -85,14 +84,14 @@ export function ensurePrivateFolder(path: string): void {
 
 /**
  * Creates the user's data folder or makes it private, like ensurePrivateFolder(). Returns the created folders, for removeFolders(). Throws
- * a UserError if the folder cannot be created or made private, or if the folder or an entry of it belongs to another user.
+ * a UserError if this fails, or if the folder or an entry of it belongs to another user.
  */
 export function ensureDataDir(path: string): string[] {
   try {
     const created = createFolders(path);
     refuse(foreignFolder(path));
     chmodSync(path, 0o700);
-    // The entries are checked after chmodSync(), because until then other users could add entries.
+    // Before chmodSync(), other users could add entries.
     refuse(foreignContent(path));
     return created;
   } catch (error) {
@@ -108,13 +107,13 @@ function refuse(reason: string | undefined): void {
 }
 
 /**
- * Replaces the file atomically and durably: a reader sees either the old or the new content, even after a crash. If the file already
- * has the content and the mode, it is not rewritten, so that the call succeeds even on a full disk.
+ * Replaces the file atomically and durably: a reader sees either the old or the new content, even after a crash. A file that already has
+ * the content and the mode is not rewritten, so that the call succeeds even on a full disk.
  */
 export function writeFileAtomic(path: string, content: string | Uint8Array, mode = 0o600): void {
   const bytes = typeof content === 'string' ? Buffer.from(content) : content;
   if (!hasContent(path, bytes, mode)) replaceFile(path, bytes, mode);
-  // The folder is synced even if the file was not rewritten: an earlier writer may have been killed before it synced the folder.
+  // Sync even without a new file, because an earlier writer may have been killed before its sync.
   syncFolder(dirname(path));
 }
 
@@ -138,7 +137,6 @@ function replaceFile(path: string, bytes: Uint8Array, mode: number): void {
     renameSync(temporary, path);
   } catch (error) {
     rmSync(temporary, { force: true });
-    // The error of a failed write does not include the path.
     throw Object.assign(error as Error, { path });
   }
 }
@@ -153,7 +151,7 @@ export function syncFolder(path: string): void {
   }
 }
 
-/** Returns the text of a file, or undefined if the file does not exist. */
+/** Returns undefined if the file does not exist. */
 export function readTextIfPresent(path: string): string | undefined {
   try {
     return readFileSync(path, 'utf8');
@@ -167,16 +165,15 @@ export interface DataDirLock {
   release(): void;
 }
 
-/** Returns the path of the file that the owner of the data folder locks, with one line: its PID and its DataDirRole. */
+/** The owner of the data folder locks this file. The file has one line: the owner's PID and its DataDirRole. */
 export const lockPath = (dataDir: string): string => join(dataDir, 'lock');
 
-/** Returns the error for a machine without the flock command. */
 export const missingFlock = (): UserError => new UserError(missingProgram('flock'));
 
 /**
- * Runs the flock command on this process's open file, and returns whether the lock was acquired. A lock of flock(2) belongs to the
- * open file description, so it outlives the command, and the kernel releases it when this process ends, even by kill -9. Node.js opens
- * files with O_CLOEXEC, so no other child process keeps the lock. Throws a UserError if the flock command is not installed.
+ * Runs the flock command on this process's open file, and returns whether the lock was acquired. A lock of flock(2) belongs to the open
+ * file description, so it outlives the command. The kernel releases the lock when this process ends, even by kill -9. Node.js opens files
+ * with O_CLOEXEC, so child processes do not keep the lock. Throws a UserError if the flock command is not installed.
  */
 export function tryFlock(fd: number, ...how: string[]): boolean {
   const result = spawnSync('flock', [...how, '3'], { stdio: ['ignore', 'ignore', 'pipe', fd] });
@@ -184,34 +181,30 @@ export function tryFlock(fd: number, ...how: string[]): boolean {
   if (result.error !== undefined) throw result.error;
   if (result.status === 0) return true;
   if (result.status === 1) return false;
-  // A signal killed the command: for example, Ctrl+C on a terminal sends SIGINT to the command as well. lifepod handles SIGINT itself,
-  // so try again.
+  // A signal killed the command: for example, Ctrl+C on a terminal also reaches the command. lifepod handles SIGINT itself, so try again.
   if (result.signal !== null) return tryFlock(fd, ...how);
   throw new Error(`flock failed: ${result.stderr.toString().trim()}`);
 }
 
-/** Phrases that say in messages what a command does that locks a data folder without running an engine, by the command. */
+/** By command that locks a data folder without running an engine: the phrase that says in messages what the command does. */
 const LOCKING_COMMANDS = {
   down: 'cleaning up after the engine of',
   backup: 'copying the data folder',
   restore: 'replacing the content of',
 } as const;
 
-/**
- * The kind of process that has locked a data folder: an engine, an engine that a session has started and that the last session stops, or a
- * command, such as a `lifepod down` that cleans up after an engine.
- */
+/** session: an engine that a session has started and that the last session stops. The other roles except `engine` are commands. */
 export type DataDirRole = 'engine' | 'session' | keyof typeof LOCKING_COMMANDS;
 
 const isCommand = (role: string | undefined): role is keyof typeof LOCKING_COMMANDS =>
   role !== undefined && Object.hasOwn(LOCKING_COMMANDS, role);
 
-/** How long lockDataDir() waits for shared locks, which other processes hold briefly in dataDirOwner() and dataDirReleased(). */
+/** How long lockDataDir() waits for shared locks. Other processes hold these briefly in dataDirOwner() and dataDirReleased(). */
 const SHARED_LOCK_SECONDS = 1;
 
 /**
- * Locks the data folder until release() or until this process ends, even by kill -9. Throws a UserError if another process still has
- * the lock after 1 s, if the flock command is not installed, or if another user could have prepared the folder.
+ * Locks the data folder until release() or until this process ends, even by kill -9. Throws a UserError if another process still has the
+ * lock after 1 s, if the flock command is not installed, or if another user could have prepared the folder.
  */
 export function lockDataDir(dataDir: string, role: DataDirRole = 'engine'): DataDirLock {
   refuse(foreignContent(dataDir));
@@ -226,7 +219,7 @@ export function lockDataDir(dataDir: string, role: DataDirRole = 'engine'): Data
     ensureDataDir(dataDir);
     return lockDataDir(dataDir, role);
   }
-  // The file is overwritten in place, because that needs no space on a full disk.
+  // Overwriting the file in place needs no space on a full disk.
   const written = namingFile(lockPath(dataDir), () => writeSync(fd, `${process.pid} ${role}\n`, 0));
   ftruncateSync(fd, written);
   return { release: () => closeSync(fd) };
@@ -254,9 +247,9 @@ const inUse = (dataDir: string, { pid, role }: Owner): UserError =>
     : new FolderInUseError(dataDir, pid);
 
 /**
- * Returns the PID of the engine that has locked the data folder; undefined if no process has locked it, or if the lock file
- * contains no PID yet. Throws a UserError if a command, such as `lifepod down`, has locked it, if the flock command is not installed, or if
- * the folder belongs to another user, who may have written the PID.
+ * Returns the PID of the engine that has locked the data folder; undefined if no process has locked it, or if the lock file contains no PID
+ * yet. Throws a UserError if a command, such as `lifepod down`, has locked the folder, or if the flock command is not installed. Also
+ * throws one if the folder belongs to another user, who may have written the PID.
  */
 export function dataDirOwner(dataDir: string): number | undefined {
   refuse(foreignFolder(dataDir));
@@ -281,14 +274,14 @@ export function dataDirOwner(dataDir: string): number | undefined {
 export const isSessionEngine = (dataDir: string): boolean => readOwner(dataDir).role === 'session';
 
 /**
- * Resolves when no engine and no command has locked the data folder. Does not poll: flock waits in the kernel. Rejects if
- * `signal` aborts or if flock cannot be run or fails.
+ * Resolves when no engine and no command has locked the data folder. Does not poll: flock waits in the kernel. Rejects if `signal` aborts
+ * or if flock cannot be run or fails.
  */
 export async function dataDirReleased(dataDir: string, signal: AbortSignal): Promise<void> {
   signal.throwIfAborted();
   const code = await new Promise<number | null>((resolve, reject) => {
-    // The lock is shared, so that a waiting process is not mistaken for an owner. `detached` gives the command its own process group, so
-    // that Ctrl+C does not reach the command. setpriv ends the command when this process ends.
+    // The lock is shared, so that a waiting process is not mistaken for an owner. `detached` protects the command from Ctrl+C. setpriv ends
+    // the command when this process ends.
     const args = ['--pdeathsig', 'KILL', 'flock', '--shared', lockPath(dataDir), 'true'];
     const child: ChildProcess = spawn('setpriv', args, { stdio: 'ignore', detached: true, signal });
     child.once('error', reject);

@@ -1,9 +1,9 @@
 /**
- * Decides whether another user could use a data folder to become root: root runs what the folder contains, such as static Pods, and
- * writes to files in it. Without these checks, a user could prepare a folder, or a symbolic link to one, and wait for root to use it.
+ * Decides whether another user could use a data folder to become root: root runs what the folder contains, such as static Pods, and writes
+ * to files in it. A user could prepare a folder, or a symbolic link to one, and wait for root to use it.
  *
- * Reads the owners of the folder, its entries, its parents and the links in its path. Changes nothing. Each function returns a sentence for
- * the user (redirectingUser(): a UID), or undefined if nothing is wrong or this process does not have root's rights.
+ * Each function returns a sentence for the user (redirectingUser(): a UID), or undefined if nothing is wrong or this process does not have
+ * root's rights.
  */
 import { lstatSync, readdirSync, readlinkSync, type Stats, statSync } from 'node:fs';
 import { dirname, join, resolve, sep } from 'node:path';
@@ -15,7 +15,6 @@ const WRITABLE_BY_ALL = 0o002;
 const STICKY = 0o1000;
 /** The kernel refuses paths with more symbolic links. Source: path_resolution(7). */
 const MAX_LINKS = 40;
-/** The maximum number of paths in a sentence. */
 const MAX_NAMED = 5;
 
 const isRoot = (): boolean => process.geteuid?.() === ROOT;
@@ -24,10 +23,7 @@ const statOf = (path: string): Stats | undefined => lstatSync(path, { throwIfNoE
 
 const quoted = (path: string): string => (/^[\w./@:+-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`);
 
-/**
- * Returns why root must not use the folder: another user owns the folder or a link at the path. Returns undefined if root may use the
- * folder, or if it is missing.
- */
+/** Another user may own the folder or a link at the path. Returns undefined if the folder is missing. */
 export function foreignFolder(path: string): string | undefined {
   if (!isRoot()) return undefined;
   const owner = [statOf(path), statSync(path, { throwIfNoEntry: false })].find(
@@ -36,10 +32,7 @@ export function foreignFolder(path: string): string | undefined {
   return owner === undefined ? undefined : foreign(`the data folder ${path}`, owner.uid, [path]);
 }
 
-/**
- * Returns why root must not use the folder, like foreignFolder(), but also checks the owners of its direct entries. Does not check deeper
- * entries.
- */
+/** Like foreignFolder(), but also checks the owners of the direct entries. Does not check deeper entries. */
 export function foreignContent(path: string): string | undefined {
   const folder = foreignFolder(path);
   if (folder !== undefined || !isRoot() || statOf(path)?.isDirectory() !== true) return folder;
@@ -64,10 +57,7 @@ function foreign(what: string, uid: number, paths: readonly string[]): string {
   );
 }
 
-/**
- * Returns why root must not follow the path: it passes through a symbolic link of another user, who could redirect root. Returns undefined
- * if the path has no such link.
- */
+/** The path may pass through a symbolic link of another user, who could redirect root. */
 export function foreignLink(path: string): string | undefined {
   const link = isRoot() ? linkIn(resolve(path), 0) : undefined;
   if (link === undefined) return undefined;
@@ -75,8 +65,7 @@ export function foreignLink(path: string): string | undefined {
 }
 
 /**
- * Returns the UID of another user who owns a folder above the file or a link in its path, and thus can redirect root to another folder;
- * undefined if there is no such user.
+ * Returns the UID of another user who owns a folder above the file, or a link in its path. This user can redirect root to another folder.
  */
 export function redirectingUser(path: string): number | undefined {
   if (!isRoot()) return undefined;
@@ -93,7 +82,7 @@ interface Link {
   uid: number;
 }
 
-/** Returns the first link of another user in the path; undefined if none is found. Calls `passes` for each folder that the path passes. */
+/** Returns the first link of another user in the path; undefined if none is found. Calls `passes` for each folder on the path. */
 function linkIn(path: string, links: number, passes: (folder: Stats) => void = () => undefined): Link | undefined {
   const names = path.split(sep).slice(1);
   let folder: string = sep;
@@ -113,8 +102,8 @@ function linkIn(path: string, links: number, passes: (folder: Stats) => void = (
 }
 
 /**
- * Returns a warning if the rights of a parent folder let a user other than `trusted` replace the folder; else undefined. The folder is not
- * refused, because working folders of build systems usually belong to another user.
+ * Returns a warning if a user other than `trusted` can replace the folder, because of the rights of a parent. This is no error, because
+ * working folders of build systems usually belong to another user.
  */
 export function replaceableBy(path: string, trusted?: number): string | undefined {
   if (!isRoot()) return undefined;

@@ -1,9 +1,7 @@
 import type { Millis } from '../machinery/time.ts';
 /**
- * Implements counters, gauges and histograms, and formats them for Prometheus. Source: the Prometheus text format 0.0.4.
- *
- * Invariant: counting costs a map lookup and an addition (for a histogram, also the search for the bucket). The text is generated only
- * when a client reads the metrics.
+ * Counters, gauges and histograms. Counting must be cheap: the text is generated only when a client reads the metrics.
+ * Source: the Prometheus text format 0.0.4.
  */
 
 export interface MetricSample {
@@ -11,7 +9,7 @@ export interface MetricSample {
   suffix?: string;
   labels: Readonly<Record<string, string>>;
   value: number;
-  /** The time at which the value was measured, which becomes the sample's timestamp. Undefined: the time at which the metrics are read. */
+  /** When the value was measured, for the sample's timestamp. Absent: the sample has no timestamp. */
   at?: Millis;
 }
 
@@ -22,7 +20,7 @@ export interface MetricFamily {
   samples: readonly MetricSample[];
 }
 
-/** A counter or gauge. `labelValues` are in the order of the label names. */
+/** `labelValues` are in the order of the label names. */
 export interface Counter {
   add(amount: number, ...labelValues: string[]): void;
   /** Removes the series with these label values. Call it when the labeled object no longer exists. */
@@ -35,13 +33,13 @@ export interface Histogram {
 
 export interface Metrics {
   counter(name: string, help: string, labelNames: readonly string[]): Counter;
-  /** Returns a gauge. Add negative amounts to decrease its value. */
+  /** Add negative amounts to decrease the value. */
   gauge(name: string, help: string, labelNames: readonly string[]): Counter;
-  /** Returns a histogram. `bounds`: the upper bounds of its buckets in ascending order; a bucket up to +Inf is added. */
+  /** `bounds`: the upper bounds of the buckets in ascending order; a bucket up to +Inf is added. */
   histogram(name: string, help: string, labelNames: readonly string[], bounds: readonly number[]): Histogram;
-  /** Adds families that `families` computes each time the metrics are read. */
+  /** `families` runs each time the metrics are read. */
   source(families: () => readonly MetricFamily[] | Promise<readonly MetricFamily[]>): void;
-  /** Resolves with all families and their current samples. Rejects if a source rejects. */
+  /** Rejects if a source rejects. */
   families(): Promise<MetricFamily[]>;
 }
 
@@ -151,7 +149,6 @@ function numberText(value: number): string {
   return value === Number.NEGATIVE_INFINITY ? '-Inf' : String(value);
 }
 
-/** Returns a family of counters or gauges, for the function given to source(). */
 export const family = (
   type: 'counter' | 'gauge',
   name: string,
@@ -159,5 +156,4 @@ export const family = (
   samples: readonly MetricSample[],
 ): MetricFamily => ({ name, help, type, samples });
 
-/** Returns the samples of a family without labels: one sample with the value. */
 export const single = (value: number, at?: Millis): MetricSample[] => [{ labels: {}, value, at }];

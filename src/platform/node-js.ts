@@ -1,4 +1,3 @@
-/** Implements the platform for a real machine: the engine's clock, timers that share one heap, and a structured log. */
 import { uptime } from 'node:os';
 import { isatty } from 'node:tty';
 import { pino } from 'pino';
@@ -11,35 +10,33 @@ import { createTimerHeap } from './timer-heap.ts';
 /** The longest delay that setTimeout supports. A longer delay needs several timeouts. */
 const MAX_TIMEOUT_MILLIS = 2 ** 31 - 1;
 
-/** The machine's wall clock, which can be set. Timestamps of other programs, such as the container runtime, are those of this clock. */
+/** The machine's wall clock can be set. Other programs, such as the container runtime, use it for their timestamps. */
 export const machineClock: Clock = { now: () => Date.now() };
 
-/** Two clocks that cannot be set. */
+/** These clocks cannot be set. */
 export interface SteadyClocks {
   /** Returns the time since the start of the process, without the time during which the machine was suspended. */
   processMillis(): Millis;
-  /** Returns the time since the boot of the machine, including the time during which it was suspended. Accurate to 1 s or better. */
+  /** Returns the time since the boot, including the time during which the machine was suspended. Accurate to 1 s or better. */
   bootMillis(): Millis;
 }
 
 const steadyClocks: SteadyClocks = { processMillis: () => performance.now(), bootMillis: () => uptime() * 1000 };
 
-/** Minimum time between two comparisons of processMillis() and bootMillis(). */
 const COMPARE_MILLIS = 1000;
-/** The smallest increase of bootMillis() - processMillis() that counts as a suspension. It exceeds the inaccuracy of bootMillis(). */
+/** The smallest difference that counts as a suspension. It exceeds the inaccuracy of bootMillis(). */
 const SUSPENDED_MILLIS = 2000;
 /** If reading both clocks takes longer than this, the readings are not compared. */
 const STALLED_MILLIS = 100;
 
 /**
- * Returns timers on the engine's own clock. All timers share one setTimeout, which is set for the earliest of them. The clock starts
- * with the machine's time at the start of the process and advances in real time, so setting the machine's clock later changes no
- * deadline, back-off or grace period. The clock includes the time during which the machine was suspended, because that time has also
- * passed for clients that compare times in the API with their own clocks.
+ * Returns timers on the engine's own clock. The clock starts with the machine's time at the start of the process and advances in real time,
+ * so setting the machine's clock later changes no deadline, back-off or grace period. The clock includes the time during which the machine
+ * was suspended, because that time has also passed for clients with their own clocks.
  */
 export function systemTimers({ processMillis, bootMillis }: SteadyClocks = steadyClocks): Timers {
   const heap = createTimerHeap();
-  /** Returns bootMillis() - processMillis(); undefined if the process stalled between the readings, so that the result is inaccurate. */
+  /** Undefined if the process stalled between the readings, so that the result is inaccurate. */
   const readApart = (): Millis | undefined => {
     const ran = processMillis();
     const apart = bootMillis() - ran;
@@ -82,7 +79,7 @@ export function systemTimers({ processMillis, bootMillis }: SteadyClocks = stead
       return {
         cancel: () => {
           heap.remove(entry);
-          // If no timer is left, the timeout must not keep the process alive, so let arm() clear it.
+          // Without timers, the timeout must not keep the process alive, so arm() clears it.
           if (heap.nextTime() === undefined) arm();
         },
       };
@@ -114,7 +111,7 @@ export function createLog({ level, fileDescriptor = 2, format }: LogOptions): Lo
 
 const LEVELS: readonly LogLevel[] = ['debug', 'info', 'warn', 'error'];
 
-/** Returns a log that adds the fields `bound` to each message. A message's own field replaces the bound field with the same name. */
+/** A message's own field replaces the bound field with the same name. */
 function boundLog(least: LogLevel, write: Write, bound: Readonly<Record<string, unknown>>): Log {
   const at = (level: LogLevel) =>
     LEVELS.indexOf(level) < LEVELS.indexOf(least)
@@ -129,7 +126,7 @@ function boundLog(least: LogLevel, write: Write, bound: Readonly<Record<string, 
   };
 }
 
-/** The names of the fields that pino writes itself. A second field with such a name would make the object ambiguous. */
+/** pino writes these fields itself. A second field with such a name would make the object ambiguous. */
 const OWN_FIELDS = ['level', 'time', 'msg'];
 
 function writeJson(destination: pino.DestinationStream): Write {

@@ -1,13 +1,13 @@
 /**
- * Calls `act` once: when the signal aborts, or immediately if it has already aborted. A plain listener for `abort` is never called if it
- * is added after the signal has aborted, so a component that is started after the abort would never be stopped.
+ * Calls `act` once: when the signal aborts, or immediately if it has already aborted. A plain listener would not be called after an earlier
+ * abort.
  */
 export function onAbort(signal: AbortSignal, act: () => void): void {
   if (signal.aborted) act();
   else signal.addEventListener('abort', act, { once: true });
 }
 
-/** Settles like the promise, but rejects with the reason of the signal if the signal aborts first, or has already aborted. */
+/** Settles like the promise. Rejects with the reason of the signal if the signal aborts first, or has already aborted. */
 export async function untilAborted<T>(signal: AbortSignal, promise: Promise<T>): Promise<T> {
   const aborted = Promise.withResolvers<never>();
   const abort = (): void => aborted.reject(signal.reason);
@@ -20,8 +20,8 @@ export async function untilAborted<T>(signal: AbortSignal, promise: Promise<T>):
 }
 
 /**
- * Calls `act` with a signal that aborts with the reason of `signal`, or with `late` after `limitMillis` in which `act` has not called
- * `progressed`. Settles like `act`, but rejects with `late` if `act` rejects after the limit.
+ * Calls `act` with a signal that aborts like `signal`, or with `late` if `act` does not call `progressed` for `limitMillis`. Settles like
+ * `act`, but rejects with `late` if `act` rejects after the limit.
  */
 export async function withLimit<T>(
   signal: AbortSignal,
@@ -43,7 +43,6 @@ export async function withLimit<T>(
   }
 }
 
-/** Resolves when the signal aborts. */
 export const aborted = (signal: AbortSignal): Promise<void> =>
   new Promise((resolve) => {
     onAbort(signal, resolve);

@@ -1,7 +1,7 @@
 /**
- * Reads and lowers the score oom_score_adj of processes. When memory runs out, the kernel prefers to kill processes with a high score:
- * the range is from 1000 (killed first) to -1000 (never killed). Child processes inherit the score.
- * Boundary: /proc. Without CAP_SYS_RESOURCE, a process cannot lower a score below the score that a process with this capability set last.
+ * When memory runs out, the kernel prefers to kill processes with a high oom_score_adj, from 1000 (killed first) to -1000 (never killed).
+ * Child processes inherit the score. Without CAP_SYS_RESOURCE, a process cannot lower a score below the score that a process with this
+ * capability set last.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 
@@ -10,10 +10,10 @@ export const ENGINE_OOM_SCORE = -999;
 /** containerd gives its shims its own score plus 1, so the kernel kills them before containerd, and after the containers. */
 export const SHIM_OOM_SCORE = ENGINE_OOM_SCORE + 1;
 
-/** The kernel's default score, which is often the lowest score that a process without CAP_SYS_RESOURCE may set. */
+/** Often the lowest score that a process without CAP_SYS_RESOURCE may set. */
 const KERNEL_DEFAULT = 0;
 
-/** Returns the score of a process, or undefined if it cannot be read, usually because the process has exited. */
+/** Returns undefined if the score cannot be read, usually because the process has exited. */
 export function oomScore(pid: number): number | undefined {
   try {
     return Number(readFileSync(`/proc/${pid}/oom_score_adj`, 'utf8'));

@@ -1,11 +1,11 @@
 /**
- * Interfaces to the machine: clock, timers and log. node-js.ts implements them for a real machine; virtual-timers.ts implements the
- * clock and the timers in virtual time. Files and processes have no interface: see files.ts and processes.ts.
+ * Interfaces to the machine. node-js.ts implements them for a real machine; virtual-timers.ts implements the clock and the timers in
+ * virtual time.
  */
 import type { Millis } from '../machinery/time.ts';
 
 export interface Clock {
-  /** Returns the current time in milliseconds since the epoch. */
+  /** Returns milliseconds since the epoch. */
   now(): Millis;
 }
 
@@ -14,7 +14,10 @@ export interface Timer {
 }
 
 export interface Timers extends Clock {
-  /** Calls `callback` once, at `time` or as soon as possible after it, but not before at() has returned, even if `time` has passed. */
+  /**
+   * Calls `callback` once, at `time` or as soon as possible after it. Never calls `callback` before at() has returned, even if `time` has
+   * passed.
+   */
   at(time: Millis, callback: () => void): Timer;
 }
 

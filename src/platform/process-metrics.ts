@@ -1,6 +1,6 @@
 /**
- * Defines metrics of this process. Names that begin with `process` are the standard names of Prometheus client libraries. The other names
- * are those of prom-client, except for the active and idle seconds of the event loop, which prom-client does not report.
+ * Names that begin with `process` are the standard names of Prometheus client libraries. The other names are those of prom-client, except
+ * for the active and idle seconds of the event loop, which prom-client does not report.
  */
 import { readdir } from 'node:fs/promises';
 import { constants, type PerformanceEntry, PerformanceObserver } from 'node:perf_hooks';
@@ -15,7 +15,7 @@ const GC_KINDS: Readonly<Record<number, string>> = {
   [constants.NODE_PERFORMANCE_GC_WEAKCB]: 'weakcb',
 };
 
-/** Adds the metrics of this process to `metrics`. Observes garbage collections until `signal` aborts. */
+/** Observes garbage collections until `signal` aborts. */
 export function addProcessMetrics(metrics: Metrics, signal: AbortSignal): void {
   const collections = metrics.histogram(
     'nodejs_gc_duration_seconds',

@@ -1,7 +1,4 @@
-/**
- * Runs other programs without a shell, captures their output, and kills them when a signal aborts. Also sends signals, reads the age of a
- * process, finds programs and processes, and raises the priority of this process or names it.
- */
+/** Runs other programs without a shell, and finds and signals processes. */
 import { spawn } from 'node:child_process';
 import { accessSync, constants as fileConstants, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { constants, setPriority } from 'node:os';
@@ -20,11 +17,10 @@ export interface CommandResult {
 
 export interface CommandOptions {
   signal?: AbortSignal;
-  /** The standard input of the program, which is empty by default. A long text may be given in pieces. */
+  /** The standard input, empty by default. A long text may be given in pieces. */
   input?: string | readonly string[];
   /** The complete environment of the program; by default, that of this process. */
   env?: NodeJS.ProcessEnv;
-  /** The working directory of the program; by default, that of this process. */
   cwd?: string;
 }
 
@@ -37,8 +33,8 @@ export function runCommand(command: string, args: string[], options: CommandOpti
     const child = spawn(command, args, {
       stdio: [options.input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
       killSignal: 'SIGKILL',
-      // The program gets its own process group, so that Ctrl+C on a terminal reaches only lifepod, which may still need the program
-      // in order to stop cleanly.
+      // The program gets its own process group, so that Ctrl+C on a terminal does not reach it: lifepod may need the program to stop
+      // cleanly.
       detached: true,
       signal: options.signal,
       env: options.env,
@@ -48,7 +44,7 @@ export function runCommand(command: string, args: string[], options: CommandOpti
     const stderr: Buffer[] = [];
     child.stdout?.on('data', (chunk: Buffer) => stdout.push(chunk));
     child.stderr?.on('data', (chunk: Buffer) => stderr.push(chunk));
-    // The program may exit without reading its input. This is not an error: only the exit code matters.
+    // The program may exit without reading its input. Only the exit code matters.
     child.stdin?.on('error', () => undefined);
     if (child.stdin !== null) Readable.from([options.input ?? []].flat(), { objectMode: false }).pipe(child.stdin);
     child.once('error', (error) => reject(startError(command, error)));
@@ -62,9 +58,9 @@ export function runCommand(command: string, args: string[], options: CommandOpti
   });
 }
 
-/** Returns the error to report for a program that could not be started: a UserError if the program is not installed. */
+/** Returns a UserError if the program is not installed, else `error`. */
 export function startError(command: string, error: NodeJS.ErrnoException): Error {
-  // ENOENT alone is not sufficient, because it may also mean that the working directory is missing.
+  // ENOENT may also mean that the working directory is missing.
   const isMissing = error.code === 'ENOENT' && !command.includes('/') && findProgram(command) === undefined;
   return isMissing ? new UserError(missingProgram(command)) : error;
 }
@@ -77,7 +73,7 @@ export class CommandError extends Error {
   override readonly name = 'CommandError';
 }
 
-/** Calls runCommand(), and resolves with the standard output. Also rejects with a CommandError if the exit code is not 0. */
+/** Resolves with the standard output. Rejects like runCommand(), and with a CommandError if the exit code is not 0. */
 export async function runCommandOk(command: string, args: string[], options: CommandOptions = {}): Promise<string> {
   const { code, stdout, stderr } = await runCommand(command, args, options);
   if (code !== 0) throw commandError([command, ...args], code, stderr.trim() || stdout.trim());
@@ -92,9 +88,9 @@ const MAX_ERROR_LENGTH = 4096;
 
 /**
  * Runs a program and yields the lines of its standard output, as many at a time as one read returns. The program waits while the caller
- * processes them, so that memory grows with the longest line only, not with the output. Kills the program if the caller ends the
- * iteration. Throws a CommandError after the last line if the exit code is not 0, a UserError if the program is not installed, and another
- * error if the program cannot start or `signal` aborts.
+ * processes the lines, so that memory does not grow with the output. Kills the program if the caller ends the iteration.
+ * Throws a CommandError after the last line if the exit code is not 0, a UserError if the program is not installed, and another error if
+ * the program cannot start or `signal` aborts.
  */
 export async function* linesOf(
   command: string,
@@ -112,7 +108,7 @@ export async function* linesOf(
     child.once('error', (error) => reject(startError(command, error)));
     child.once('close', (code, by) => resolve(codeOf(code, by)));
   });
-  // `ended` is awaited only after the last line, and a rejection before then must not count as unhandled.
+  // `ended` is awaited after the last line. An earlier rejection must not count as unhandled.
   ended.catch(() => undefined);
   let errors = '';
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
@@ -133,7 +129,7 @@ export async function* linesOf(
   }
 }
 
-/** Sends a signal to a process. Does nothing if the process has already exited. Throws if the signal is not permitted. */
+/** Does nothing if the process has already exited. Throws if the signal is not permitted. */
 export function sendSignal(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(pid, signal);
@@ -150,7 +146,7 @@ const TICK_MILLIS = 10;
 
 /** Returns when the process started, in ticks since the machine booted. Throws if the process does not exist. */
 export function processStartTicks(pid: number): number {
-  // The second field is the name in parentheses, which may contain any characters. The start time since boot is the 22nd field.
+  // The second field is the name in parentheses, which may contain any characters. The start time is the 22nd field.
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)?.split(' ') ?? [];
   return Number(fields[19]);
 }
@@ -162,7 +158,7 @@ export function processAgeMillis(pid: number): number {
   return Math.max(0, bootedMillis - startMillis);
 }
 
-/** Returns the words of the command line of the process; none if the process does not exist. */
+/** Returns an empty list if the process does not exist. */
 export function commandLineOf(pid: number): string[] {
   try {
     return readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0');
@@ -171,24 +167,22 @@ export function commandLineOf(pid: number): string[] {
   }
 }
 
-/** Returns whether the command line of the process has the word; false if the process does not exist. */
 export const hasArgument = (pid: number, word: string): boolean => commandLineOf(pid).includes(word);
 
-/** Returns the path of a program in the folders of `path` or the usual system folders, or undefined if it is not found. */
+/** Searches the folders of `path` and the usual system folders. */
 export function findProgram(name: string, path = process.env['PATH'] ?? ''): string | undefined {
   return searchFolders(path)
     .map((folder) => join(folder, name))
     .find(isExecutable);
 }
 
-/** Returns the path of a program. Throws a UserError if it is not installed. */
+/** Throws a UserError if the program is not installed. */
 export function requireProgram(name: string): string {
   const found = findProgram(name);
   if (found === undefined) throw new UserError(missingProgram(name));
   return found;
 }
 
-/** Returns whether the path is a file that this user may execute. */
 export function isExecutable(file: string): boolean {
   try {
     accessSync(file, fileConstants.X_OK);
@@ -213,8 +207,8 @@ export function raisePriority(): void {
 }
 
 /**
- * Sets the name of this process that ps(1) and systemd show, which would otherwise be the name of a thread of Node.js. The command line
- * does not change. Does nothing if the kernel does not permit the change. Source: proc_pid_comm(5).
+ * Sets the name of this process that ps(1) and systemd show. Otherwise, they would show the name of a thread of Node.js. The command line
+ * does not change. Source: proc_pid_comm(5).
  */
 export function nameProcess(name: string): void {
   try {
@@ -233,7 +227,6 @@ const readOrEmpty = (path: string): string => {
   try {
     return readFileSync(path, 'utf8');
   } catch {
-    // The process has ended.
     return '';
   }
 };
@@ -244,7 +237,6 @@ export function listProcesses(): ListedProcess[] {
     .map((name) => ({ pid: Number(name), args: readOrEmpty(`/proc/${name}/cmdline`).split('\0') }));
 }
 
-/** Returns the IDs of the processes whose parent is one of `pids`. */
 export function childrenOf(pids: number[]): number[] {
   const parents = new Set(pids);
   return listProcesses()
@@ -266,8 +258,8 @@ const isAlive = (pid: number): boolean => {
 const POLL_MILLIS = 10;
 
 /**
- * Resolves with true as soon as all processes have ended, or with false after `withinMillis`. Polls, because the processes are not
- * children of the engine, the kernel reports an exit only to the parent, and Node.js does not support pidfd_open(2).
+ * Resolves with true as soon as all processes have ended, or with false after `withinMillis`. Polls, because the kernel reports an exit
+ * only to the parent, and Node.js does not support pidfd_open(2).
  */
 export function haveEnded(pids: number[], withinMillis: number, timers: Timers): Promise<boolean> {
   const deadline = timers.now() + withinMillis;

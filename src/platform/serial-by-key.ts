@@ -1,13 +1,13 @@
-/** Runs operations with the same key one after another, and operations with different keys at the same time. */
+/** Runs operations with the same key one after another. Operations with different keys may run at the same time. */
 export interface SerialByKey {
   /** Starts `operation` when all earlier operations with the key have ended, successfully or not. Settles like `operation`. */
   run<T>(key: string, operation: () => Promise<T>): Promise<T>;
-  /** Returns a promise that resolves when all operations added so far with the key have ended, or undefined if all have ended. */
+  /** Resolves when all operations added so far with the key have ended. Returns undefined if all have ended. */
   pending(key: string): Promise<void> | undefined;
 }
 
 export function createSerialByKey(): SerialByKey {
-  /** Promises that resolve when the last operation with a key has ended, by key. A key without unfinished operations is absent. */
+  /** When the last operation with the key has ended. A key without unfinished operations is absent. */
   const ends = new Map<string, Promise<void>>();
   return {
     run(key, operation) {

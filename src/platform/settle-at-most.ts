@@ -1,6 +1,6 @@
 /**
- * Calls `call` for each item, with at most `limit` calls at a time. Resolves with all results in the order of the items, like
- * Promise.allSettled().
+ * Calls `call` for each item, with at most `limit` calls at a time. The results are like those of Promise.allSettled(), in the order of the
+ * items.
  */
 export async function settleAtMost<Item, Result>(
   limit: number,
@@ -10,7 +10,6 @@ export async function settleAtMost<Item, Result>(
   const results: PromiseSettledResult<Result>[] = [];
   const left = items.entries();
   const work = async (): Promise<void> => {
-    // All workers share this iterator, so each item goes to one worker.
     for (const [index, item] of left) {
       const [result] = await Promise.allSettled([Promise.resolve(item).then(call)]);
       results[index] = result as PromiseSettledResult<Result>;

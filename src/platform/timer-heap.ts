@@ -1,20 +1,16 @@
 import type { Millis } from '../machinery/time.ts';
-/**
- * A binary heap of callbacks, ordered by time. Callbacks with equal times keep the order in which they were added. The timers of
- * node-js.ts and of virtual-timers.ts use it.
- */
+/** A binary heap of callbacks, ordered by time. Callbacks with equal times keep the order in which they were added. */
 
 export interface HeapEntry {
   readonly time: Millis;
   readonly sequence: number;
-  /** The callback; undefined after the entry was removed or taken. */
+  /** Undefined after the entry was removed or taken. */
   callback: (() => void) | undefined;
 }
 
 export interface TimerHeap {
   add(time: Millis, callback: () => void): HeapEntry;
   remove(entry: HeapEntry): void;
-  /** Returns the time of the earliest entry, or undefined if there is none. */
   nextTime(): Millis | undefined;
   /** Removes all entries with times up to and including `now`, and returns their callbacks, earliest first. */
   takeDue(now: Millis): (() => void)[];
@@ -47,7 +43,7 @@ export function createTimerHeap(): TimerHeap {
       i = least;
     }
   };
-  /** Pops removed entries from the top of the heap. A removed entry remains in the heap, without its callback, until it is at the top. */
+  /** A removed entry remains in the heap, without its callback, until it is at the top. */
   const dropRemoved = (): void => {
     while (heap[0] !== undefined && heap[0].callback === undefined) pop();
   };

@@ -1,34 +1,30 @@
-/**
- * Implements virtual time for simulations and tests. The clock advances only on request, so that hours pass in milliseconds and runs with
- * the same input are identical.
- */
+/** Virtual time advances only on request, so that hours pass in milliseconds and runs with the same input are identical. */
 import type { Millis } from '../machinery/time.ts';
 import type { Timers } from './platform.ts';
 import { createTimerHeap } from './timer-heap.ts';
 
 export interface VirtualTimers extends Timers {
-  /** Advances the clock by `millis`, and calls the callback of each timer that becomes due, at its time. */
+  /** Calls the callback of each timer that becomes due, at its time. */
   advance(millis: Millis): void;
-  /** Sets the clock forward by `millis`, as a suspension of the machine does, and then calls the callbacks of all due timers. */
+  /** Sets the clock forward at once, as a suspension of the machine does, and then calls the callbacks of all due timers. */
   suspend(millis: Millis): void;
   /**
-   * Advances the clock from timer to timer until `until` (called before and after each step) returns true. If no timer is left, or the
-   * next timer is later than the time `limit`, sets the clock to `limit` and ends. Resolves with the last result of `until`. Rejects after
-   * the maximum number of steps.
+   * Advances the clock from timer to timer until `until` returns true. If no timer is due by the time `limit`, sets the clock to `limit`.
+   * Resolves with the last result of `until`. Rejects after the maximum number of steps.
    */
   run(until: () => boolean, limit: Millis): Promise<boolean>;
 }
 
-/** The maximum number of steps in one call of run(). A simulated Pod normally needs some hundred steps until it has ended. */
+/** A simulated Pod normally needs some hundred steps until it has ended. */
 const MOST_STEPS = 50_000;
 
-/** Resolves once all promises have settled, except those that depend on timers, input, output, or later turns of the event loop. */
+/** One turn of the event loop settles promises that depend on neither timers nor I/O. */
 const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 export interface VirtualTimersOptions {
-  /** Resolves when nothing more can happen at the current time. Absent: after one turn of the event loop, which is enough without I/O. */
+  /** Resolves when nothing more can happen at the current time. Absent: after one turn of the event loop. */
   settled?: () => Promise<void>;
-  /** The maximum number of steps in one call of run(). Absent: MOST_STEPS. */
+  /** Absent: MOST_STEPS. */
   mostSteps?: number;
 }
 

@@ -19,10 +19,7 @@ function wakeOne(): void {
   if (waiting.length > 0) setImmediate(wakeOne);
 }
 
-/**
- * Returns a function that long work awaits between its steps. If at least 20 ms have passed since its last wait, or since its creation, the
- * function waits for nextOwnTurn(). Otherwise, the work continues immediately.
- */
+/** Returns a function that long work awaits between its steps. Every 20 ms, the function waits for nextOwnTurn(). */
 export function workInTurns(): BetweenSteps {
   let began = performance.now();
   const wait = async (): Promise<boolean> => {
@@ -33,14 +30,13 @@ export function workInTurns(): BetweenSteps {
   return () => (performance.now() - began < TURN_MILLIS ? NOT_WAITED : wait());
 }
 
-/** The result of each call that need not wait. One promise is enough for all these calls, which are most of the calls. */
+/** Most calls need not wait. They share this promise. */
 const NOT_WAITED = Promise.resolve(false);
 
-/** A fair lock: one caller at a time has the lock, and callers get the lock in the order of their calls. */
+/** Callers get the lock in the order of their calls. */
 export interface OneAtATime {
   /** Resolves when the caller has the lock, with a function that releases it. Call the function exactly once, even after an error. */
   enter(): Promise<() => void>;
-  /** Returns whether a call of enter() would have to wait now. */
   isTaken(): boolean;
 }
 
@@ -65,26 +61,25 @@ export function oneAtATime(): OneAtATime {
   };
 }
 
-/** A piece of work that needs the only slot for long work after it has run for 20 ms; see longWork(). */
+/** See longWork(). */
 export interface LongWork {
-  /** If at least 20 ms have passed since the last wait, or since longWork(), waits like begin(). */
+  /** Waits like begin() if at least 20 ms have passed since the last wait, or since longWork(). */
   betweenSteps: BetweenSteps;
   /** Waits for the slot, unless this work has it, and for a turn of the event loop. */
   begin(): Promise<void>;
   /** Returns whether betweenSteps() would wait for other long work now. */
   waitsForOthers(): boolean;
-  /** Settles like the promise, and releases the slot during the wait, so that other long work can continue. */
+  /** Settles like the promise. Releases the slot during the wait, so that other long work can continue. */
   outside<T>(waiting: Promise<T>): Promise<T>;
-  /** Releases the slot. Must always be called, even after an error or if the slot was never taken. */
+  /** Releases the slot. Must be called, even after an error or if the slot was never taken. */
   end(): void;
 }
 
 const slot = oneAtATime();
 
 /**
- * Limits work that may take long and use much memory: only one piece of such work runs at a time after its first 20 ms. The work takes the
- * only slot for long work when it first waits in begin() or betweenSteps(), and releases the slot with end(). While the work has the slot,
- * it must not wait for other long work, which could never get the slot.
+ * Limits work that may take long and use much memory: after its first 20 ms, such work needs the only slot. Work that has the slot must not
+ * wait for other long work, which could never get the slot.
  */
 export function longWork(): LongWork {
   let began = performance.now();
@@ -123,7 +118,7 @@ export function runAtOnce<T>(steps: Iterator<void, T>): T {
   }
 }
 
-/** Runs all steps, awaits `betweenSteps` after each step, and resolves with the value that the iterator returns. */
+/** Awaits `betweenSteps` after each step. Resolves with the value that the iterator returns. */
 export async function runInTurns<T>(steps: Iterator<void, T>, betweenSteps: BetweenSteps): Promise<T> {
   for (;;) {
     const { done, value } = steps.next();
@@ -133,8 +128,8 @@ export async function runInTurns<T>(steps: Iterator<void, T>, betweenSteps: Betw
 }
 
 /**
- * Returns a function for work that consists of many small pieces, several of which may start in one turn of the event loop. Call the
- * function before each piece: it returns whether at least 20 ms have passed since its first call in the current turn.
+ * For work that consists of many small pieces, several of which may start in one turn of the event loop. Before each piece, call the
+ * returned function: it returns whether 20 ms have passed since its first call in the current turn.
  */
 export function turnClock(): () => boolean {
   let began: number | undefined;
@@ -148,7 +143,7 @@ export function turnClock(): () => boolean {
   };
 }
 
-/** Returns a function that runs `task`, never twice at the same time. Calls that come before a run begins share this run. */
+/** Returns a function that runs `task`, never twice at the same time. Calls before the start of a run share this run. */
 export function sharedRuns(task: () => Promise<void>): () => Promise<void> {
   let running: Promise<void> = Promise.resolve();
   let next: Promise<void> | undefined;

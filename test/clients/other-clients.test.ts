@@ -1,4 +1,3 @@
-/** Tests short sessions of third-party Kubernetes clients with lifepod: the Python, Ruby and JavaScript clients, and kubetail. */
 import { CoreV1Api, KubeConfig, makeInformer, type V1Pod } from '@kubernetes/client-node';
 import { expect } from 'vitest';
 import { runCommandOk } from '../../src/platform/processes.ts';
@@ -87,7 +86,7 @@ test('kubetail follows the logs of several Pods in one output', async () => {
   const env = { ...process.env, KUBECONFIG: lifepod.kubeconfig, HOME: lifepod.dataDir };
   // By default, bash 5.2 replaces `&` in the replacement of a pattern by the match, which breaks the commands of kubetail.
   const script = 'shopt -u patsub_replacement 2>/dev/null; . "$(command -v kubetail)" "$@"';
-  // stdbuf is needed because `tail` buffers its output by blocks if it does not write to a terminal.
+  // `tail` buffers its output by blocks if it does not write to a terminal.
   const lines = await untilLine(
     'stdbuf',
     [

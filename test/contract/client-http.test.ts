@@ -1,4 +1,3 @@
-/** Tests the HTTP client over real TLS with client certificates, against a server whose responses each test sets. */
 import { createPrivateKey } from 'node:crypto';
 import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
@@ -59,7 +58,7 @@ beforeEach(() => {
   client = httpClient({ server: `https://127.0.0.1:${port}`, ...credentials });
 });
 
-/** Makes the server send the same response to every request. Returns the list to which the requests are added. */
+/** Returns the list to which the requests are added. */
 function respond(code: number, body: unknown, headers: Record<string, string | string[]> = {}) {
   const requests: { line: string; type: string | undefined; body: unknown }[] = [];
   handler = async (request, response) => {

@@ -37,7 +37,6 @@ const RECORD_LIMITS = { ageMillis: 3_600_000, bytes: 2 ** 20 };
 let closers: AsyncDisposableStack;
 let directory: string;
 let signal: AbortSignal;
-/** Creates the namespaces and other objects of the system in the registry. */
 let restored: () => Promise<void>;
 const timers = systemTimers();
 const catalog = createCatalog(kinds);
@@ -84,7 +83,6 @@ async function overHttps(): Promise<Client> {
   return clientFromKubeconfig(path);
 }
 
-/** Follows a resource with an informer. `until` resolves with the current objects when `satisfies` returns true for them. */
 function follow<T extends KubeObject>(client: ResourceClient<T>, namespace?: string) {
   let changed = Promise.withResolvers<void>();
   const notify = (): void => {

@@ -1,4 +1,4 @@
-/** Tests the LMDB store on full disks: tmpfs, and ext4, which allocates the blocks of a file only when it writes the data back. */
+/** The disks are tmpfs, and ext4, which allocates the blocks of a file only when it writes the data back. */
 import { type ChildProcess, execFileSync, fork } from 'node:child_process';
 import { once } from 'node:events';
 import {
@@ -25,7 +25,6 @@ const remove = (key: string): Txn => ({ compare: [], deletes: [key] });
 
 let scratch: string;
 let disk: string;
-/** The folder of the store. */
 let folder: string;
 /** A file on the same disk, which a test enlarges to fill the disk. */
 let filler: string;
@@ -61,10 +60,7 @@ function onExt4(mebibytes: number): void {
   execFileSync('mount', ['-o', 'loop', image, disk]);
 }
 
-/**
- * Writes values of each length until the store refuses them because the data file has no space left beyond its reserve. Resolves with the
- * number of values.
- */
+/** Writes values until the data file has no space left beyond its reserve. Resolves with the number of values. */
 async function untilFull(store: Store, ...lengths: number[]): Promise<number> {
   let count = 0;
   for (const length of lengths) {
@@ -76,7 +72,6 @@ async function untilFull(store: Store, ...lengths: number[]): Promise<number> {
   return count;
 }
 
-/** Appends `bytes` bytes to the filler file. Returns false if the disk is full. */
 function fillMore(bytes: number): boolean {
   try {
     appendFileSync(filler, Buffer.alloc(bytes, 1));

@@ -20,9 +20,7 @@ interface Program {
 const forever = 'while :; do sleep 3600 & wait $!; done';
 
 export const PROGRAMS = {
-  /** This program exits with code 143 when it receives SIGTERM. */
   obedient: { command: ['sh', '-c', `trap "exit 143" TERM; ${forever}`], script: { stopMillis: 5 } },
-  /** This program ignores SIGTERM, and exits only when it is killed. */
   stubborn: { command: ['sh', '-c', `trap "" TERM; ${forever}`], script: {} },
   succeeds: { command: ['true'], script: { runMillis: 20, exitCode: 0 } },
   fails: { command: ['sh', '-c', 'exit 3'], script: { runMillis: 20, exitCode: 3 } },
@@ -32,10 +30,10 @@ type ProgramName = keyof typeof PROGRAMS;
 
 export interface RuntimeUnderTest {
   runtime: ContainerRuntime;
-  /** The name of an image that is present and can run the programs. */
+  /** An image that is present and can run the programs. */
   image: string;
   logDirectory: string;
-  /** Whether events() begins with a resync, before which events may be missed. If false, no event after the call is missed. */
+  /** Whether events() begins with a resync. Events before the resync may be missed. If false, no event after the call is missed. */
   beginsWithResync: boolean;
   close(): Promise<void>;
 }
@@ -43,7 +41,6 @@ export interface RuntimeUnderTest {
 const never = new AbortController().signal;
 let serial = 0;
 
-/** A Pod with one sandbox, and shortcuts to run programs in it. */
 class TestPod {
   readonly sandbox: SandboxConfig;
   readonly under: RuntimeUnderTest;
@@ -99,7 +96,7 @@ class TestPod {
   }
 }
 
-/** Listens to events. Resolves when no further event can be missed, with a function that stops listening. */
+/** Resolves when no further event can be missed, with a function that stops listening. */
 async function listen(under: RuntimeUnderTest, listener: (event: RuntimeEvent) => void): Promise<() => Promise<void>> {
   const end = new AbortController();
   const { promise: begun, resolve } = Promise.withResolvers<void>();
@@ -114,7 +111,6 @@ async function listen(under: RuntimeUnderTest, listener: (event: RuntimeEvent) =
   };
 }
 
-/** Observes the container now and after each event of its Pod, and resolves with the first observation for which `fits` returns true. */
 async function seen(
   pod: TestPod,
   id: string,
@@ -139,7 +135,6 @@ async function seen(
 
 const isExited = (container: ContainerObservation): boolean => container.state === 'exited';
 
-/** The runtime that the suite tests. `under` is set before the first test. */
 class Suite {
   under!: RuntimeUnderTest;
   get runtime(): ContainerRuntime {
@@ -148,7 +143,6 @@ class Suite {
   newPod(): Promise<TestPod> {
     return new TestPod(this.under).run();
   }
-  /** Removes all Pods. */
   async clear(): Promise<void> {
     for (const { sandboxes, containers } of (await this.runtime.observeAll(never)).values()) {
       for (const { id } of sandboxes) await this.runtime.stopSandbox(id, never);

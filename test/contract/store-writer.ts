@@ -1,7 +1,6 @@
 /**
- * A process that writes to an LMDB store until it is killed, and sends the result of each write to its parent process. Its arguments are
- * the folder of the store, the prefix of the keys, and the maximum length of a value in bytes. Four of five values have at most a fiftieth
- * of that length.
+ * Writes to an LMDB store until it is killed, and sends the result of each write to its parent process. Its arguments are the folder of the
+ * store, the prefix of the keys, and the maximum length of a value in bytes. Four of five values have at most a fiftieth of that length.
  */
 import { openLmdbStore } from '../../src/store/lmdb/lmdb-store.ts';
 

@@ -1,6 +1,6 @@
 /**
- * Tests the implementations of the Store, in memory and with LMDB, and a store whose listeners are called later, with one suite. Also
- * tests the files of the LMDB store.
+ * Runs one suite with the Stores in memory and with LMDB, and with a store whose listeners are called later. Also tests the files of the
+ * LMDB store.
  */
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
@@ -46,10 +46,7 @@ const keep = (store: Store): Store => {
 const lmdb = async (historyRevisions = 10_000, folder = `lmdb${folders++}`): Promise<Store> =>
   keep(await openLmdbStore({ directory: join(directory, folder), historyRevisions }));
 
-/**
- * Collects the events of a watch. until() resolves to the events once there are `count`, because a write may resolve before its listeners
- * are called.
- */
+/** until() resolves to the events once there are `count`, because a write may resolve before its listeners are called. */
 function follow(store: Store, prefix = '', afterRevision?: number) {
   const events: StoreEvent[] = [];
   let wake = (): void => {};
@@ -350,7 +347,7 @@ const txnArbitrary = fc.record({
   }),
 });
 type Drawn = typeof txnArbitrary extends fc.Arbitrary<infer T> ? T : never;
-/** A step is either up to four transactions, which are sent concurrently, or a compaction to `compactBack` revisions before the latest. */
+/** Either up to four transactions, which are sent concurrently, or a compaction to `compactBack` revisions before the latest. */
 const step = fc.oneof(
   { weight: 9, arbitrary: fc.record({ txns: fc.array(txnArbitrary, { minLength: 1, maxLength: 4 }) }) },
   { weight: 1, arbitrary: fc.record({ compactBack: fc.nat(5) }) },
@@ -365,8 +362,8 @@ interface Model {
 }
 
 /**
- * Applies a transaction to the model, and returns the transaction for the store and whether it must succeed. A comparison that is to hold
- * contains the revision of the model, any other comparison contains a higher one.
+ * Returns the transaction for the store and whether it must succeed. A comparison that is to hold contains the revision of the model, any
+ * other comparison contains a higher one.
  */
 function applyToModel(model: Model, drawn: Drawn): { txn: Txn; succeeded: boolean } {
   const state = model.states.at(-1) as Map<string, StoredValue>;
@@ -421,9 +418,6 @@ async function checkAgainstModel(store: Store, steps: Step[]): Promise<void> {
   expect((await live.until(expected.length)).map(plainEvent)).toEqual(expected.map(plainEvent));
 }
 
-/**
- * Checks that reads at each retained revision return the state of the model, and that a watch from this revision delivers all later events.
- */
 async function checkHistory(store: Store, model: Model): Promise<void> {
   expect(store.revision()).toBe(model.states.length - 1);
   for (let revision = model.compacted; revision < model.states.length; revision++) {

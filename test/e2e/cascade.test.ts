@@ -1,4 +1,3 @@
-/** Tests the deletion of owners with `kubectl delete --cascade`: what happens to their dependents. */
 import { expect } from 'vitest';
 import { pod, WAIT } from '../support/manifests.ts';
 import { lifepod, test } from '../support/shared-engine.ts';

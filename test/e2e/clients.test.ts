@@ -1,4 +1,3 @@
-/** Tests `lifepod logs` and `lifepod describe`, also run as `kubectl lifepod`, with real containers of every kind. */
 import { delimiter, dirname } from 'node:path';
 import { describe, expect } from 'vitest';
 import type { Pod } from '../../src/api/generated/types.ts';
@@ -199,7 +198,7 @@ describe.concurrent('lifepod logs -f', () => {
     await record.until('later', runs('init'));
     const following = follow('later', '-f');
     await following.printed(/Waiting for app to start/);
-    // The exit code is not checked: the container ends when the file exists, and may then kill touch before it has exited.
+    // The container ends when the file exists, and may kill touch before it has exited.
     await lifepod.kubectl('exec', 'later', '-c', 'init', '--', 'touch', '/tmp/go');
     expect(await following.ended).toMatchObject({ code: 0, stdout: 'here\n' });
     await finished('later');
@@ -219,7 +218,7 @@ describe.concurrent('lifepod logs -f', () => {
     await record.until('life', runs('a'));
     const following = follow('life', '-f', '--all-containers');
     await following.printed(/\[a\] a in/);
-    // The exit code is not checked: the container may end, and kill touch, before touch has exited.
+    // The container may end, and kill touch, before touch has exited.
     await lifepod.kubectl('exec', 'life', '-c', 'a', '--', 'touch', '/tmp/go');
     await following.printed(/\[web\] web in/);
     await following.printed(/\[app\] app in/);
@@ -404,7 +403,6 @@ describe.concurrent('lifepod describe pod', () => {
 
 describe.concurrent('defer containers', () => {
   const GATE = 'until [ -e /tmp/go ]; do sleep 0.1; done';
-  /** Returns a manifest like pod(), with `entries` as the defer containers. */
   const deferring = (
     name: string,
     entries: { name: string; script: string; [field: string]: unknown }[],
@@ -597,7 +595,6 @@ describe.concurrent('defer containers', () => {
   });
 });
 
-/** Formats a list of containers with the functions that print the section of defer containers in `lifepod describe`. */
 function described(
   title: string,
   seen: Pod,

@@ -1,4 +1,3 @@
-/** Tests that shell completion offers the names that the API knows, for lifepod and, through kubectl, for `kubectl lifepod`. */
 import { dirname } from 'node:path';
 import { expect, vi } from 'vitest';
 import { runCommandOk } from '../../src/platform/processes.ts';
@@ -7,7 +6,7 @@ import { LAUNCHER, launch } from '../support/lifepod.ts';
 import { pod } from '../support/manifests.ts';
 import { lifepod, test } from '../support/shared-engine.ts';
 
-/** Repeats the check until it succeeds, because completion gives up after a second, which is too short on a loaded machine. */
+/** Completion gives up after a second, which is too short on a loaded machine. */
 const eventually = (check: () => Promise<void>): Promise<void> => vi.waitFor(check, { timeout: 120_000 });
 
 test('completion offers Pods, their containers and defer containers, and namespaces', async () => {

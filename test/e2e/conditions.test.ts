@@ -1,4 +1,3 @@
-/** Tests the status of a Pod: conditions, times, container IDs, exit codes and messages, also after kill -9 of the engine. */
 import { describe, expect } from 'vitest';
 import type { Pod } from '../../src/api/generated/types.ts';
 import { processesNaming } from '../../src/engine/leftovers.ts';
@@ -45,7 +44,7 @@ describe.concurrent('the status of a Pod', () => {
         ContainersReady: 'False ContainersNotReady',
         PodScheduled: 'True',
       });
-      // The exit code is not checked: the init container may exit, and end the exec session, before touch returns.
+      // The init container may exit, and end the exec session, before touch returns.
       await lifepod.exec('steps', '-c', 'init', '--', 'touch', '/work/go');
       const initialized = await record.until('steps', runs('app'));
       expect(conditionsOf(initialized)).toMatchObject({ Initialized: 'True', Ready: 'False ContainersNotReady' });
@@ -58,7 +57,6 @@ describe.concurrent('the status of a Pod', () => {
         ContainersReady: 'True',
         PodScheduled: 'True',
       });
-      // Each condition keeps the time of its own last change.
       expect(timesOf(ready)).toMatchObject({
         PodScheduled: timesOf(initializing)['PodScheduled'],
         PodReadyToStartContainers: timesOf(initializing)['PodReadyToStartContainers'],
@@ -277,7 +275,7 @@ describe.concurrent('the status of a Pod', () => {
   });
 });
 
-/** Returns the Pod's status without the container named crashing, whose status changes with each restart. */
+/** The status of the container `crashing` changes with each restart. */
 function withoutCrashing({ status }: Pod): object {
   return { ...status, containerStatuses: status?.containerStatuses?.filter(({ name }) => name !== 'crashing') };
 }

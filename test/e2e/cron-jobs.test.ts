@@ -1,4 +1,3 @@
-/** Tests CronJobs through kubectl: a schedule, its suspension, and Jobs that users create from a CronJob. */
 import { expect } from 'vitest';
 import type { CronJob, Job } from '../../src/api/generated/types.ts';
 import { lifepod, record, test } from '../support/shared-engine.ts';

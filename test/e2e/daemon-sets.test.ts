@@ -1,9 +1,7 @@
-/** Tests DaemonSets with real Pods, through kubectl: updates, their history and undo, and nodes that do not fit. */
 import { expect } from 'vitest';
 import type { Pod } from '../../src/api/generated/types.ts';
 import { lifepod, test } from '../support/shared-engine.ts';
 
-/** A shell script that runs until SIGTERM. */
 const RUN = 'trap "exit 0" TERM; while :; do sleep 3600 & wait $!; done';
 
 const create = async (): Promise<void> => {

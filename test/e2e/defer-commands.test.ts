@@ -1,4 +1,3 @@
-/** Tests the commands skip, why, timeline, status and logs for Pods with defer containers, with real containers. */
 import { expect } from 'vitest';
 import type { Pod } from '../../src/api/generated/types.ts';
 import { pod, WAIT } from '../support/manifests.ts';

@@ -1,7 +1,4 @@
-/**
- * Tests that objects and fields that defer containers need are kept until the containers run, and that missing images are reported while
- * the Pod runs.
- */
+/** Objects and fields that defer containers need are kept until the containers run, and missing images are reported while the Pod runs. */
 import { expect } from 'vitest';
 import type { Pod } from '../../src/api/generated/types.ts';
 import { inNamespace } from '../support/defer-fleet.ts';
@@ -12,7 +9,7 @@ import { lifepod, record, test } from '../support/shared-engine.ts';
 const deletion = (name: string): Promise<void> => lifepod.delete('pod', name, '--wait=false');
 const log = (name: string): string[] => logOf(lifepod, name);
 
-/** Returns a ConfigMap, a Secret, and a Pod whose defer containers read both with envFrom, single keys and an optional key. */
+/** The defer containers read the ConfigMap and the Secret with envFrom, single keys and an optional key. */
 function application(name: string): object {
   const from = { envFrom: [{ configMapRef: { name } }, { prefix: 'SECRET_', secretRef: { name } }] };
   const keys = {

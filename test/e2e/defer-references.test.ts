@@ -1,4 +1,3 @@
-/** Tests defer containers that refer to a ConfigMap and a Secret, which are deleted together with the Pod. */
 import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'vitest';

@@ -1,4 +1,4 @@
-/** Tests defer containers with a real container runtime. src/simulation/defer-*.test.ts test every rule in virtual time. */
+/** src/simulation/defer-*.test.ts test the rules in virtual time. */
 import { describe, expect } from 'vitest';
 import type { Pod } from '../../src/api/generated/types.ts';
 import { parseTime } from '../../src/machinery/time.ts';
@@ -31,7 +31,6 @@ const KNOWS = {
     fieldEnv('EXIT_CODES', 'status.termination.exitCodes'),
   ],
 };
-/** A shell script that ignores SIGTERM and runs until SIGKILL. */
 const DEAF = 'trap "" TERM; while :; do sleep 1; done';
 
 describe.concurrent('defer containers', () => {

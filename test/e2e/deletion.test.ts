@@ -1,17 +1,15 @@
-/** Tests the deletion of Pods: stop signals, grace periods, forced deletion, and Pods that have not started or have finished. */
 import { expect } from 'vitest';
 import { pod, WAIT } from '../support/manifests.ts';
 import { lifepod, test } from '../support/shared-engine.ts';
 
 const ready = (name: string): Promise<string> =>
   lifepod.kubectlOk('wait', '--for=condition=Ready', `pod/${name}`, '--timeout=60s');
-/** Runs kubectl, and resolves with the time that it took, in milliseconds. */
+/** Resolves with milliseconds. */
 async function timed(...args: string[]): Promise<number> {
   const begin = performance.now();
   await lifepod.kubectlOk(...args);
   return performance.now() - begin;
 }
-/** A shell script that does not exit on SIGTERM, and runs until SIGKILL. */
 const DEAF = 'trap "echo got TERM" TERM; while :; do sleep 1; done';
 
 test('each container of a deleted Pod gets SIGTERM, and the API object is deleted after the containers have exited', async () => {

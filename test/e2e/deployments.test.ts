@@ -1,10 +1,8 @@
-/** Tests Deployments with real Pods, through kubectl: rollouts, history, undo, restart, pause and resume, scaling, and defer containers. */
 import { expect } from 'vitest';
 import { hasEnded } from '../../src/api/core/v1/pod/status/final-phase.ts';
 import type { Deployment, Pod, ReplicaSet } from '../../src/api/generated/types.ts';
 import { lifepod, record, test } from '../support/shared-engine.ts';
 
-/** A shell script that runs until SIGTERM. */
 const RUN = 'trap "exit 0" TERM; while :; do sleep 3600 & wait $!; done';
 
 const create = async (replicas: number): Promise<void> => {
@@ -26,7 +24,6 @@ const pods = async (): Promise<Pod[]> =>
 const web = (): Promise<Deployment> => lifepod.get<Deployment>('deployment', 'web');
 const patch = (spec: object): Promise<string> =>
   lifepod.kubectlOk('patch', 'deployment', 'web', '-p', JSON.stringify({ spec }));
-/** Waits until the status of the Deployment has the value. */
 const until = (path: string, value: string): Promise<void> =>
   lifepod.wait('deployment/web', `--for=jsonpath={.status.${path}}=${value}`);
 const valuesOf = (all: readonly Pod[]): (string | undefined)[] =>
@@ -134,7 +131,6 @@ test('the Pods of a Deployment run the defer containers for the reasons Replaced
     },
   });
   await rolledOut();
-  /** Waits until the Pod has been deleted, and resolves with the names of the defer containers that completed. */
   const ranIn = async (name: string): Promise<string[]> => {
     await record.gone(name);
     const statuses = record.now(name).status?.deferContainerStatuses ?? [];

@@ -1,4 +1,3 @@
-/** Tests Endpoints and EndpointSlices of Services with real Pods, through kubectl. */
 import { expect } from 'vitest';
 import type { Endpoint, EndpointSlice } from '../../src/api/generated/types.ts';
 import { ENDPOINT_SLICES } from '../../src/api/resources.ts';
@@ -18,7 +17,6 @@ const READY_FILE = {
   timeoutSeconds: 10,
 };
 
-/** Waits until the slices of the Service satisfy the condition, and resolves with them. */
 async function slicesOnce(service: string, holds: (slices: EndpointSlice[]) => boolean): Promise<EndpointSlice[]> {
   const client = await clientFromKubeconfig(lifepod.kubeconfig);
   const stop = new AbortController();
@@ -39,7 +37,6 @@ async function slicesOnce(service: string, holds: (slices: EndpointSlice[]) => b
     stop.abort();
   }
 }
-/** Waits until the endpoints of the Service satisfy the condition, and resolves with them. */
 const endpointsOnce = async (service: string, holds: (endpoints: Endpoint[]) => boolean): Promise<Endpoint[]> =>
   endpointsOf(await slicesOnce(service, (slices) => holds(endpointsOf(slices))));
 const endpointsOf = (slices: readonly EndpointSlice[]): Endpoint[] => slices.flatMap(({ endpoints }) => endpoints);

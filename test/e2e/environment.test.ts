@@ -1,4 +1,3 @@
-/** Tests environment variables from the downward API, ConfigMaps, Secrets and Services, and the expansion of `$(NAME)`. */
 import { describe, expect } from 'vitest';
 import type { Node, Service } from '../../src/api/generated/types.ts';
 import { pod, WAIT } from '../support/manifests.ts';
@@ -22,12 +21,9 @@ const resource = (name: string, of: string, more: object = {}): object => ({
   name,
   valueFrom: { resourceFieldRef: { resource: of, ...more } },
 });
-/** Fields of a container that prints its environment without a shell, because a shell drops variables whose names it does not accept. */
+/** Prints the environment without a shell, because a shell drops variables whose names it does not accept. */
 const PRINT = { script: '', command: ['cat', '/proc/self/environ'] };
-/**
- * Runs a Pod whose app container prints its environment, and resolves with the variables. `app` contains additional fields of the
- * container, `more` contains additional fields of the Pod's metadata and spec.
- */
+/** `app` contains additional fields of the container, `more` those of the Pod's metadata and spec. */
 async function environmentOf(name: string, app: object, more: object = {}): Promise<Record<string, string>> {
   const manifest = pod(name, {
     app: [{ name: 'app', ...PRINT, ...app }],
@@ -206,7 +202,6 @@ describe('ConfigMaps and Secrets', () => {
         { name: 'S_user', value: 'you' },
       ],
     });
-    // `$(NAME)` in values from envFrom is not expanded.
     expect(found).toMatchObject({
       level: '3',
       'not.a-word': 'x',

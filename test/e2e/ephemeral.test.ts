@@ -1,4 +1,3 @@
-/** Tests ephemeral containers: kubectl debug, the subresource ephemeralcontainers with its validation, and the lifecycle. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { describe, expect } from 'vitest';
@@ -25,17 +24,13 @@ const started = async (name: string, options: Parameters<typeof pod>[1] = {}): P
   await lifepod.apply(pod(name, options));
   return record.until(name, isReady);
 };
-/** Replaces the list of ephemeral containers through the subresource ephemeralcontainers, and resolves with the result of kubectl. */
 async function replace(name: string, ephemeralContainers: object[]): Promise<CommandResult> {
   const live = await lifepod.get<Pod>('pod', name);
   const body = { ...live, spec: { ...live.spec, ephemeralContainers } };
   const path = `/api/v1/namespaces/${lifepod.namespace}/pods/${name}/ephemeralcontainers`;
   return lifepod.kubectlInput(JSON.stringify(body), 'replace', '--raw', path, '-f', '-');
 }
-/**
- * Runs the command line in a new pseudo-terminal, and writes `typed` to it when the prompt of a shell appears. Resolves with the exit code
- * and the output.
- */
+/** Runs the command line in a new pseudo-terminal, and writes `typed` when the prompt of a shell appears. */
 async function inTerminal(line: string, typed: string): Promise<{ code: number; output: string }> {
   const child = spawn('script', ['-qefc', line, '/dev/null'], {
     env: { ...process.env, KUBECONFIG: lifepod.kubeconfig, HOME: lifepod.dataDir },

@@ -1,4 +1,3 @@
-/** Tests lifecycle hooks: when they run, which steps wait for them, and the effects of a failed hook. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
@@ -16,17 +15,17 @@ test.afterAll(async () => {
 });
 
 const sh = (script: string): object => ({ exec: { command: ['sh', '-c', script] } });
-/** Returns a hook that sends a request to the test's server, which runs outside the Pod. */
+/** The test's server runs outside the Pod. */
 const ask = (path: string, more: object = {}): Record<string, unknown> => ({
   httpGet: { host: '127.0.0.1', port: server.port, path, ...more },
 });
 const finished = (name: string): Promise<void> => lifepod.delete('pod', name, '--now', '--wait=false');
-/** Returns fields of a Pod with a hostPath volume, whose files the test reads after the Pod is deleted. */
+/** The test reads the files of the hostPath volume after the Pod is deleted. */
 const outliving = (name: string): Record<string, unknown> => ({
   volumes: [{ name: 'work', hostPath: { path: join(lifepod.dataDir, name), type: 'DirectoryOrCreate' } }],
 });
 const logOf = (name: string): string => readFileSync(join(lifepod.dataDir, name, 'log'), 'utf8');
-/** Deletes the Pod. Resolves with the time from the request until the API object is deleted, in milliseconds. */
+/** Resolves with the milliseconds until the API object is deleted. */
 async function deletion(name: string): Promise<number> {
   const begin = Date.now();
   await lifepod.delete('pod', name, '--wait=false');

@@ -1,4 +1,3 @@
-/** Tests init containers, restart policies, phases, and validation of Pods. */
 import { describe, expect } from 'vitest';
 import { pod, SHARED, WAIT } from '../support/manifests.ts';
 import { lifepod, test } from '../support/shared-engine.ts';
@@ -6,7 +5,7 @@ import { lifepod, test } from '../support/shared-engine.ts';
 const waitFor = (name: string, what: string): Promise<void> => lifepod.wait(`--for=${what}`, `pod/${name}`);
 const statusOf = async (name: string): Promise<Record<string, never>> =>
   (await lifepod.get<{ status: Record<string, never> }>('pod', name)).status;
-/** Watches the Pod until kubectl prints `status` in the column STATUS. Resolves with the values of this column, without repetition. */
+/** Resolves with the values that kubectl prints in the column STATUS, without repetition. */
 async function shownUntil(name: string, status: string): Promise<string[]> {
   const column = (line: string): string => line.split(/ {2,}/)[2] ?? '';
   const lines = await lifepod.until(['get', 'pod', name, '-w'], (line) => column(line) === status);

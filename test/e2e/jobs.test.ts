@@ -1,4 +1,3 @@
-/** Tests Jobs with real Pods, through kubectl: completions, failures, indexes, suspension, defer containers, and the time after the end. */
 import { expect } from 'vitest';
 import type { Job, Pod } from '../../src/api/generated/types.ts';
 import { lifepod, record, test } from '../support/shared-engine.ts';
@@ -64,7 +63,6 @@ test('an indexed Job runs each index once, fails an index on its own, and is del
 
 test('a Job is suspended and resumed, and counts a Pod only after its defer container, whose failure it tries again', async () => {
   const entry = { name: 'upload', image: IMAGE, trigger: 'PostExit', onReasons: ['Completed'], timeoutSeconds: 10 };
-  // The first upload fails. The second one finds the file of the first.
   const command = ['sh', '-c', 'if [ -e /shared/tried ]; then exit 0; fi; touch /shared/tried; exit 1'];
   const mounts = { volumeMounts: [{ name: 'shared', mountPath: '/shared' }] };
   const deferContainers = [{ ...entry, ...mounts, command, failurePolicy: 'FailPod' }];

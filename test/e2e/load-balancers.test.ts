@@ -1,4 +1,3 @@
-/** Tests Services of type LoadBalancer: their addresses, and the ports for which they wait. */
 import { expect } from 'vitest';
 import { lifepod, test } from '../support/shared-engine.ts';
 

@@ -1,4 +1,3 @@
-/** Tests NetworkPolicies with real Pods, through kubectl. */
 import { expect } from 'vitest';
 import { pod, WAIT } from '../support/manifests.ts';
 import { isReady } from '../support/pods.ts';
@@ -32,7 +31,6 @@ test('a Pod is reached only as its NetworkPolicy allows it, from its first conta
   expect(await lifepod.kubectlOk(...get)).toBe('hello\n');
 });
 
-/** Returns a shell command that answers each line of a connection to the port. */
 const SERVE = (port: number): string => `nc -ll -p ${port} -e sh -c 'while read line; do echo hello; done'`;
 
 test('policies by Pods, ports up to endPort and address blocks apply, and a connection that is no longer allowed is cut', async () => {
@@ -59,7 +57,7 @@ test('policies by Pods, ports up to endPort and address blocks apply, and a conn
     '',
   ]);
 
-  // A client in a Pod keeps one connection open and sends a line on it every 0.1 s. The test counts the answers.
+  // The client sends a line every 0.1 s on one connection. The test counts the answers.
   await sh('client', `(while :; do echo hi; sleep 0.1; done | nc ${web?.podIP} 8080 >/tmp/answers) >/dev/null 2>&1 &`);
   const answers = async (): Promise<number> => Number((await sh('client', 'wc -l </tmp/answers')) || 0);
   await expect.poll(answers, { timeout: 30_000 }).toBeGreaterThan(3);

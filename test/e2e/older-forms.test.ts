@@ -1,4 +1,4 @@
-/** Tests init containers in annotations, the form that Kubernetes 1.5 used, with the unmodified kubectl and real containers. */
+/** Kubernetes 1.5 had init containers in annotations. */
 import { expect } from 'vitest';
 import type { Pod } from '../../src/api/generated/types.ts';
 import { WAIT } from '../support/manifests.ts';

@@ -1,4 +1,4 @@
-/** Tests the Pod Security Standards with kubectl: every control of both levels, in containers of every kind that a new Pod can have. */
+/** Tests every control of both levels, in containers of every kind that a new Pod can have. */
 import { expect } from 'vitest';
 import type { Container, Pod, PodSpec } from '../../src/api/generated/types.ts';
 import type { CommandResult } from '../../src/platform/processes.ts';
@@ -7,7 +7,7 @@ import { lifepod, record, test } from '../support/shared-engine.ts';
 
 type SecurityContext = NonNullable<Container['securityContext']>;
 
-/** Sets labels of the test's namespace, given without their prefix, such as `enforce=baseline`. */
+/** The labels have no prefix, such as `enforce=baseline`. */
 const label = (...labels: string[]): Promise<CommandResult> =>
   lifepod.kubectl(
     'label',
@@ -26,8 +26,8 @@ const SAFE: SecurityContext = {
 };
 
 /**
- * Returns a Pod that the level restricted allows, with an init, an app and a defer container. `change` overrides fields of the container
- * `name`, and `spec` overrides fields of the Pod.
+ * Returns a Pod that the level restricted allows. `change` overrides fields of the container `name`, and `spec` overrides fields of the
+ * Pod.
  */
 function safePod(podName: string, name = '', change: Partial<Container> = {}, spec: Partial<PodSpec> = {}): object {
   const safe = (own: string, script: string) => {
@@ -40,7 +40,7 @@ function safePod(podName: string, name = '', change: Partial<Container> = {}, sp
 
 const context = (securityContext: SecurityContext): Partial<Container> => ({ securityContext });
 
-/** Settings of a container that baseline forbids, and the message, in which NAME is the name of the container. */
+/** Baseline forbids these settings of a container. In the message, NAME is the name of the container. */
 const BASELINE: [Partial<Container>, string][] = [
   [
     context({ appArmorProfile: { type: 'Unconfined' } }),
@@ -105,7 +105,6 @@ const RESTRICTED_PODS: [Partial<PodSpec>, string][] = [
   ],
 ];
 
-/** Creates a Pod for each case in the namespace, and expects that each is rejected with exactly the message of its case. */
 async function expectRefusals(
   level: string,
   ofContainers: readonly [Partial<Container>, string][],

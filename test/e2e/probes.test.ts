@@ -1,4 +1,3 @@
-/** Tests startup, liveness and readiness probes: the effects of their results, their handlers, and their timing. */
 import { fileURLToPath } from 'node:url';
 import { Server, ServerCredentials, type ServiceDefinition, status } from '@grpc/grpc-js';
 import { loadSync } from '@grpc/proto-loader';
@@ -21,14 +20,14 @@ test.afterAll(async () => {
 });
 
 const sh = (script: string): object => ({ exec: { command: ['sh', '-c', script] } });
-/** Returns a probe that sends a request to the test's server, which runs outside the Pod. */
+/** The test's server runs outside the Pod. */
 const ask = (path: string, more: object = {}): object => ({
   httpGet: { host: '127.0.0.1', port: server.port, path, ...more },
 });
 const exec = (name: string, script: string): Promise<string> =>
   lifepod.execOk(name, '-c', 'app', '--', 'sh', '-c', script);
 const finished = (name: string): Promise<void> => lifepod.delete('pod', name, '--now', '--wait=false');
-/** Settings of a probe with short intervals. The timeout of 10 s is long enough for a busy machine. */
+/** The timeout of 10 s is long enough for a busy machine. */
 const EVERY_SECOND = { periodSeconds: 1, failureThreshold: 1, timeoutSeconds: 10 };
 
 describe.concurrent('probes', () => {
@@ -375,7 +374,7 @@ describe.concurrent('probes', () => {
   });
 });
 
-/** Starts a gRPC health server that reports SERVING for itself, NotFound for the service "none", and NOT_SERVING for others. */
+/** The server reports SERVING for itself, NotFound for the service "none", and NOT_SERVING for others. */
 async function startHealthServer(address: string): Promise<{ port: number; close(): void }> {
   const proto = fileURLToPath(new URL('../../src/node/handlers/health.proto', import.meta.url));
   const types = loadSync(proto, { enums: String, defaults: true });

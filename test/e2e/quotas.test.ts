@@ -1,4 +1,3 @@
-/** Tests ResourceQuotas and LimitRanges with kubectl and real Pods. */
 import { expect } from 'vitest';
 import type { ResourceQuota } from '../../src/api/generated/types.ts';
 import { pod, WAIT } from '../support/manifests.ts';
@@ -7,13 +6,11 @@ import { lifepod, test } from '../support/shared-engine.ts';
 const used = async (): Promise<Record<string, string> | undefined> =>
   (await lifepod.get<ResourceQuota>('quota', 'q')).status?.used;
 
-/** Creates the quota with kubectl, and waits until its usage has been counted. */
 async function createQuota(hard: string): Promise<void> {
   await lifepod.kubectlOk('create', 'quota', 'q', `--hard=${hard}`);
   await lifepod.wait('--for=jsonpath={.status.used}', 'quota/q');
 }
 
-/** Returns a Pod whose app and init container request these amounts of CPU. */
 const requesting = (name: string, cpu: string, initCpu: string): Record<string, unknown> =>
   pod(name, {
     app: [{ name: 'app', script: WAIT, resources: { requests: { cpu } } }],

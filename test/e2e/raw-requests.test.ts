@@ -1,4 +1,3 @@
-/** Tests kubectl get --raw of the paths outside of resources, kubectl cluster-info dump, and the proxy of Nodes. */
 import { once } from 'node:events';
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
@@ -59,7 +58,6 @@ test('kubectl cluster-info dump prints the objects and logs of a namespace, to i
   }
 });
 
-/** Starts a server that responds with the text, and with the method, URL and body of the request. */
 async function serve(text: string, host: string): Promise<Server> {
   const server = createServer((request, response) => {
     let body = '';

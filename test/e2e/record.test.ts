@@ -1,4 +1,3 @@
-/** Tests PodRecords and the commands that print them, `timeline` and `why`, with real containers and after kill -9 of the engine. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
@@ -20,7 +19,7 @@ interface Timeline {
 
 const timelineOf = async (name: string): Promise<Timeline> =>
   JSON.parse(await lifepod.cliOk('timeline', name, '-o', 'json')) as Timeline;
-/** Formats a transition as a line such as `one#0 Exited 0`: container, attempt, type and exit code, as far as they are set. */
+/** Returns a line such as `one#0 Exited 0`. */
 const lineOf = ({ container, attempt, type, exitCode }: PodTransition): string =>
   [container === undefined ? '' : attempt === undefined ? container : `${container}#${attempt}`, type, exitCode]
     .filter((part) => part !== undefined && part !== '')
@@ -306,7 +305,7 @@ test('after kill -9 of the engine, each record is completed with the steps of th
     meanwhile?.();
     await lifepod.up();
   };
-  /** Waits for the end of the record, checks that it has the expected steps and none twice, and resolves with the keys of its steps. */
+  /** Checks that the ended record has the expected steps, and none twice. Resolves with the keys of its steps. */
   const whole = async (name: string, ...expected: string[]): Promise<string[]> => {
     const types = 'jsonpath={.transitions[*].type}{"\\n"}';
     const watched = ['get', 'podrecords', '--field-selector', `podName=${name}`, '-w', '-o', types];

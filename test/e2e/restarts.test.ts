@@ -1,4 +1,3 @@
-/** Tests restarts of containers, their back-off, and native sidecars, which restart under every restartPolicy of the Pod. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
@@ -19,12 +18,11 @@ import {
 import { lifepod, record, testInFileNamespace as test } from '../support/shared-engine.ts';
 
 const finished = (name: string): Promise<void> => lifepod.delete('pod', name, '--now', '--wait=false');
-/** Returns fields of a Pod with a hostPath volume, whose files the test reads after the Pod is deleted. */
+/** The test reads the files of the hostPath volume after the Pod is deleted. */
 const outliving = (name: string): Record<string, unknown> => ({
   volumes: [{ name: 'work', hostPath: { path: join(lifepod.dataDir, name), type: 'DirectoryOrCreate' } }],
 });
 const logOf = (name: string): string => readFileSync(join(lifepod.dataDir, name, 'log'), 'utf8');
-/** Returns a container that writes a line to /work/log when it starts and when it gets SIGTERM. */
 const noting = (name: string, more: object = {}) => ({
   name,
   script: `echo ${name} begins >>/work/log; trap "echo ${name} ends >>/work/log; exit 0" TERM; while :; do sleep 3600 & wait $!; done`,

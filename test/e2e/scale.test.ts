@@ -1,4 +1,4 @@
-/** Tests the subresource scale through kubectl, for objects whose Pods never run, because no node has the label that they select. */
+/** The Pods never run, because no node has the label that they select. */
 import { expect } from 'vitest';
 import { lifepod, test } from '../support/shared-engine.ts';
 

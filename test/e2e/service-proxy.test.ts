@@ -1,4 +1,3 @@
-/** Tests the proxy subresources of Pods and Services, and kubectl commands that name a Service, with real Pods. */
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { stripVTControlCharacters } from 'node:util';

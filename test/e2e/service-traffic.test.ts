@@ -1,4 +1,3 @@
-/** Tests traffic of the machine and of Pods through Services with real Pods, through kubectl. */
 import { spawn } from 'node:child_process';
 import { createSocket, type Socket as DatagramSocket } from 'node:dgram';
 import { once } from 'node:events';
@@ -11,7 +10,6 @@ import { pod, SHARED, WAIT } from '../support/manifests.ts';
 import { isReady, runs } from '../support/pods.ts';
 import { lifepod, record, testInFileNamespace as test } from '../support/shared-engine.ts';
 
-/** A shell script that answers each connection with the name of the Pod. */
 const SERVE = `nc -ll -p 8080 -e sh -c 'echo "$HOSTNAME"' & ${WAIT}`;
 const serve = { name: 'app', script: SERVE, readinessProbe: { tcpSocket: { port: 8080 }, periodSeconds: 1 } };
 const web = { app: 'web' };
@@ -22,7 +20,7 @@ async function create(name: string, spec: object): Promise<NonNullable<Service['
   return (await lifepod.get<Service>('service', name)).spec as NonNullable<Service['spec']>;
 }
 
-/** Connects from the machine to a server of SERVE. Resolves with the answer, or with the code of the error. */
+/** Resolves with the answer, or with the code of the error. */
 function ask(address: string, port: number): Promise<string> {
   return new Promise((resolve) => {
     let answer = '';
@@ -42,7 +40,6 @@ const askFromPod = (address: string, port: number): Promise<string> => inClient(
 
 type Cleanup = Pick<TestContext, 'onTestFinished'>;
 
-/** Resolves with a UDP socket of the machine that is connected to the address. */
 async function datagramSocket({ onTestFinished }: Cleanup, address: string, port: number): Promise<DatagramSocket> {
   const socket = createSocket('udp4');
   onTestFinished(() => {
@@ -53,7 +50,7 @@ async function datagramSocket({ onTestFinished }: Cleanup, address: string, port
   return socket;
 }
 
-/** Starts a program that answers datagrams to port 8080 of the Pod with the name of the Pod. Debian's busybox has no UDP server. */
+/** Debian's busybox has no UDP server. */
 async function answerDatagrams({ onTestFinished }: Cleanup, name: string): Promise<void> {
   const { status } = await record.until(name, isReady);
   const { dataDir } = lifepod;

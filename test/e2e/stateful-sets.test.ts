@@ -1,9 +1,7 @@
-/** Tests StatefulSets with real Pods, through kubectl: order, names and claims, updates with a partition, their history and undo. */
 import { expect } from 'vitest';
 import type { Pod } from '../../src/api/generated/types.ts';
 import { lifepod, test } from '../support/shared-engine.ts';
 
-/** A shell script that appends the name of its host to a file in the claim, then becomes ready, and runs until SIGTERM. */
 const RUN = 'hostname >> /data/names; touch /tmp/ready; trap "exit 0" TERM; while :; do sleep 3600 & wait $!; done';
 
 const create = async (replicas: number, spec: object = {}): Promise<void> => {

@@ -1,4 +1,3 @@
-/** Tests `lifepod status` and `kubectl lifepod status` with real Pods that have all kinds of trouble at once. */
 import { writeFileSync } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
 import { expect, onTestFinished } from 'vitest';
@@ -15,7 +14,7 @@ const NO_IMAGE = '127.0.0.1:1/none:1';
 const app = (more: object): object => ({ app: [{ name: 'app', script: WAIT, ...more }] });
 const once = (script: string): object => ({ app: [{ name: 'app', script }] });
 
-/** Runs `kubectl lifepod` as a user would, with bin/ on the PATH. */
+/** With bin/ on the PATH, as for a user. */
 const plugin = (kubeconfig: string, ...args: string[]): Promise<CommandResult> =>
   runCommand(KUBECTL, ['lifepod', ...args], {
     env: {
@@ -63,7 +62,6 @@ async function applySickPods(): Promise<void> {
   await lifepod.delete('pod', 'retrying', '--wait=false');
 }
 
-/** Resolves when the API shows the trouble of every Pod. */
 async function untilSick(): Promise<void> {
   await Promise.all([
     record.until('well', isReady),
@@ -85,7 +83,7 @@ async function untilSick(): Promise<void> {
   ]);
 }
 
-/** Writes a kubeconfig of a user who may read the Pods of the namespace, but no Nodes, and resolves with its path. */
+/** The user may read the Pods of the namespace, but no Nodes. */
 async function viewerKubeconfig(): Promise<string> {
   const { namespace } = lifepod;
   await lifepod.kubectlOk('create', 'serviceaccount', 'viewer');

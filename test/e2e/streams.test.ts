@@ -1,4 +1,3 @@
-/** Tests exec, attach, port-forward and cp with the real kubectl, over WebSocket and over SPDY, in real containers. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
@@ -65,10 +64,9 @@ test.afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** A kubectl process whose input and output can be used while it runs. */
 interface Running {
   child: ChildProcess;
-  /** Resolves with the match once the output matches `pattern`. Rejects if the process ends first. */
+  /** Rejects if the process ends without a match. */
   printed(pattern: RegExp): Promise<RegExpExecArray>;
   ended: Promise<{ code: number; stdout: Buffer; stderr: string }>;
 }
@@ -151,7 +149,7 @@ describe.each([
   const exec = (...command: string[]) => kubectl('exec', 'box', '--', ...command).ended;
   const execInput = (input: Uint8Array, ...command: string[]) =>
     start(env, KUBECTL, ['exec', '-i', 'box', '--', ...command], input).ended;
-  /** Starts the command line in a new pseudo-terminal, which script(1) creates. */
+  /** script(1) creates a new pseudo-terminal. */
   const inTerminal = (line: string, input: Uint8Array | 'open'): Running =>
     start(env, 'script', ['-qefc', line, '/dev/null'], input);
 
@@ -298,7 +296,7 @@ describe.each([
   });
 
   describe('port-forward', () => {
-    /** Starts kubectl port-forward. Resolves with the process and its local ports once kubectl listens on them. */
+    /** Resolves once kubectl listens on the local ports. */
     const forward = async (...ports: string[]) => {
       const forwarding = kubectl('port-forward', 'box', ...ports);
       const local = await Promise.all(

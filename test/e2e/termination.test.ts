@@ -1,4 +1,4 @@
-/** Tests the termination of Pods: grace periods, stop signals, activeDeadlineSeconds, finalizers. deletion.test.ts has the basic cases. */
+/** deletion.test.ts has the basic cases. */
 import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
@@ -16,10 +16,9 @@ test.afterAll(async () => {
   for (const server of servers) server.close();
 });
 
-/** A shell script that ignores SIGTERM and runs until SIGKILL. */
 const DEAF = 'trap "" TERM; while :; do sleep 1; done';
 const finished = (name: string): Promise<void> => lifepod.delete('pod', name, '--now', '--wait=false');
-/** Returns fields of a Pod with a hostPath volume, whose files the test reads after the Pod is deleted. */
+/** The test reads the files of the hostPath volume after the Pod is deleted. */
 const outliving = (name: string): Record<string, unknown> => ({
   volumes: [{ name: 'work', hostPath: { path: join(lifepod.dataDir, name), type: 'DirectoryOrCreate' } }],
 });
@@ -160,7 +159,6 @@ describe.concurrent('termination of Pods', () => {
       const over = await record.until('kept', (pod) => pod.metadata.deletionGracePeriodSeconds === 0);
       expect(over.metadata.deletionTimestamp).toBeDefined();
       expect(statusOf(over, 'app')).toMatchObject({ ready: false, state: { terminated: { exitCode: 0 } } });
-      // A new Pod cannot use the name yet.
       expect((await lifepod.kubectlInput(JSON.stringify(pod('kept')), 'create', '-f', '-')).stderr).toMatch(
         /object is being deleted: pods "kept" already exists/,
       );
@@ -197,7 +195,7 @@ describe.concurrent('termination of Pods', () => {
       );
       const began = Date.now();
       await lifepod.delete('pod', 'pulling', '--wait=false');
-      // The Pod is deleted long before its grace period of ten minutes ends.
+      // The grace period of the Pod is ten minutes.
       expect((await record.gone('pulling')) - began).toBeLessThan(50_000);
       await givenUp;
     });
@@ -221,7 +219,7 @@ describe.concurrent('termination of Pods', () => {
   });
 });
 
-/** Starts a server on loopback that never sends anything. `connected` resolves with the socket of the first connection. */
+/** `connected` resolves with the socket of the first connection. */
 async function silentServer(): Promise<{ port: number; connected: Promise<Socket> }> {
   const server = createServer((socket) => {
     socket.on('error', () => undefined);

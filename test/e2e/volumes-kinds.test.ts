@@ -1,4 +1,3 @@
-/** Tests emptyDir, hostPath, image and projected volumes, and the options of their mounts, with real containers. */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
@@ -27,7 +26,7 @@ test.afterAll(async () => {
 });
 
 const deleteNow = (name: string): Promise<void> => lifepod.delete('pod', name, '--now');
-/** Runs a Pod with one container until the container ends, deletes the Pod, and resolves with the lines of the container's log. */
+/** Resolves with the lines of the container's log. */
 async function output(
   name: string,
   volumes: object[],

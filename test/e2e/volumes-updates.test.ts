@@ -1,4 +1,3 @@
-/** Tests volumes with ConfigMaps, Secrets and fields of the Pod: waiting for missing objects, and updates in running containers. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
@@ -15,7 +14,7 @@ const object = (kind: 'ConfigMap' | 'Secret', name: string, data: Record<string,
 });
 const mounts = (...names: string[]): object[] => names.map((name) => ({ name, mountPath: `/${name}` }));
 
-/** Returns a shell script that prints the output of `show` initially and after each change. It polls, because the image has no inotify. */
+/** The shell script prints the output of `show` initially and after each change. It polls, because the image has no inotify. */
 const printChanges = (show: string): string => `
   trap "exit 0" TERM
   printed=
@@ -26,9 +25,9 @@ const printChanges = (show: string): string => `
   done`;
 
 /**
- * Returns a shell script that runs `command` in the content folder to which the volume's link ..data points, and sets $shown to the
- * output. If the link changes while `command` runs, the script reads again, so that $shown never mixes the files of two folders. Errors
- * are not printed, because the old folder may be removed while `command` runs.
+ * Returns a shell script that runs `command` in the content folder to which the volume's link ..data points, and sets $shown to the output.
+ * If the link changes meanwhile, the script reads again, so that $shown never mixes the files of two folders. Errors are not printed,
+ * because the old folder may be removed while `command` runs.
  */
 const readConsistently = (volume: string, command: string): string => {
   const run = `{ cd "${volume}/$folder" && ${command}; } 2>/dev/null`;
@@ -36,7 +35,7 @@ const readConsistently = (volume: string, command: string): string => {
   return `${read}; while [ "$(readlink ${volume}/..data)" != "$folder" ]; do ${read}; done`;
 };
 
-/** Follows the log of the app container and calls `change` after the first line. Resolves with the lines up to a match of `last`. */
+/** Calls `change` after the first line of the log. Resolves with the lines up to a match of `last`. */
 const linesAfter = async (name: string, change: () => Promise<unknown>, last: RegExp): Promise<string[]> => {
   let changing: Promise<unknown> | undefined;
   const lines = await lifepod.until(['logs', '-f', name, '-c', 'app'], (line) => {

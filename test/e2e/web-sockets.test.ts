@@ -1,4 +1,4 @@
-/** Tests watches and logs over WebSocket, with real containers: through kubectl proxy with the WebSocket of Node.js, and directly. */
+/** The requests go through kubectl proxy with the WebSocket of Node.js, and directly. */
 import { once } from 'node:events';
 import { expect } from 'vitest';
 import { WebSocket as DirectSocket } from 'ws';
@@ -22,14 +22,13 @@ test.afterAll(async () => {
 
 interface Client {
   protocol: string;
-  /** Resolves to the next message: a text, or bytes. */
+  /** A text, or bytes. */
   next(): Promise<string | Buffer>;
-  /** Resolves to the code of the close frame. */
+  /** The code of the close frame. */
   closed: Promise<number>;
   close(): void;
 }
 
-/** Collects the messages of a socket of either kind. Returns functions to await the next message and the close frame. */
 function collect(socket: WebSocket | DirectSocket): Pick<Client, 'next' | 'closed'> {
   const messages: (string | Buffer)[] = [];
   const waiting: ((message: string | Buffer) => void)[] = [];

@@ -1,11 +1,10 @@
-/** Tests `lifepod why` with real Pods, all in one namespace at once: the first sentence names the cause, and the hints keep the options. */
 import { expect } from 'vitest';
 import { pod, WAIT } from '../support/manifests.ts';
 import { condition, inPhase, isReady, OOM_REASONS, statusOf, waitsFor } from '../support/pods.ts';
 import { lifepod, record, testInFileNamespace as test } from '../support/shared-engine.ts';
 
 const sh = (script: string): object => ({ exec: { command: ['sh', '-c', script] } });
-/** A shell script that exits with code 4 after its stop signal, so that a Pod that does not restart its containers fails. */
+/** Exits with code 4 after the stop signal, so that a Pod that does not restart its containers fails. */
 const STOPPED = 'trap "exit 4" TERM; while :; do sleep 3600 & wait $!; done';
 const DEAF = { name: 'app', script: 'sleep 3600; true' };
 const once = { restartPolicy: 'Never', terminationGracePeriodSeconds: 1 };
@@ -46,7 +45,6 @@ const PODS = [
 
 const why = (name: string): Promise<string> => lifepod.cliOk('why', name);
 
-/** Resolves when the record of each Pod has the step that `steps` names for it. */
 async function recorded(steps: Record<string, string>): Promise<void> {
   const columns = 'jsonpath={.podName} {.transitions[*].type}{"\\n"}';
   await lifepod.until(['get', 'podrecords', '-w', '-o', columns], (_, lines) =>

@@ -1,4 +1,3 @@
-/** Tests HorizontalPodAutoscalers, in both versions, with old and new versions of kubectl. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { KUBECTL, OLDER_KUBECTL } from '../support/kubectl.ts';
 import { type KubectlFixture, startKubectlFixture } from './kubectl-fixture.ts';

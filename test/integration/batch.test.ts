@@ -1,4 +1,3 @@
-/** Tests that kubectl creates and shows Jobs and CronJobs. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type KubectlFixture, startKubectlFixture } from './kubectl-fixture.ts';
 

@@ -1,4 +1,4 @@
-/** Tests the creation, limits and removal of real control groups with processes in them, on a hybrid machine for both versions. */
+/** Uses real control groups with processes in them, on a hybrid machine of both versions. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
@@ -13,7 +13,6 @@ const group = `/lifepod-test-${process.pid}`;
 let cgroups: Cgroups;
 afterEach(() => cgroups.remove(group));
 
-/** Returns the folder of the group that lists its processes. */
 const folder = (root: string): string => join(root, root === CGROUP_ROOT && cgroups.version === 1 ? 'pids' : '', group);
 
 test.each(roots)('removing the control group in %s kills the processes in its child groups', async (root) => {

@@ -1,4 +1,3 @@
-/** Tests behavior that only real containers show: logs, failed starts, memory, DNS, security, and images from archives and registries. */
 import { createSocket } from 'node:dgram';
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -81,7 +80,6 @@ async function prepare(
   return { sandbox, sandboxId, id: await real.runtime.createContainer(sandboxId, sandbox, config, never) };
 }
 
-/** Starts the container, and resolves with its observation when it has exited. */
 async function finish({ sandbox, id }: Prepared): Promise<ContainerObservation> {
   const end = new AbortController();
   const { promise, resolve, reject } = Promise.withResolvers<ContainerObservation>();
@@ -102,14 +100,12 @@ async function finish({ sandbox, id }: Prepared): Promise<ContainerObservation> 
   }
 }
 
-/** Runs the container, and resolves with its whole log. */
 async function wholeLog(prepared: Prepared): Promise<string> {
   await finish(prepared);
   await real.runtime.logEnded?.(prepared.id, never);
   return readFileSync(join(real.where.logDirectory, `${prepared.sandbox.pod.uid}.log`), 'utf8');
 }
 
-/** Runs the container, and resolves with its output, without times and names of streams. */
 async function output(prepared: Prepared): Promise<string> {
   const log = await wholeLog(prepared);
   return log.replace(/^\S+ (stdout|stderr) [FP] /gm, '').trim();

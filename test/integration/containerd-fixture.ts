@@ -13,7 +13,6 @@ import { scratchFolder } from '../support/lifepod.ts';
 export const BUSYBOX = 'docker.io/library/busybox:1.28';
 const PAUSE = 'localhost/lifepod/pause:test';
 
-/** A log that discards all messages. A test that checks messages passes a log of its own. */
 export const quiet: Log = {
   debug: () => undefined,
   info: () => undefined,
@@ -28,16 +27,16 @@ export interface Scratch {
   dataDir: string;
   logDirectory: string;
   bridge: string;
-  /** The bridge's IP address, which containers can reach. */
+  /** Containers can reach this address of the bridge. */
   gateway: string;
   options: ContainerdOptions;
-  /** Removes the folder and the bridge. containerd must have been shut down before. */
+  /** containerd must have been shut down before. */
   remove(): Promise<void>;
 }
 
 /**
- * Creates a folder with the configuration of a bridge network that no other process of this machine uses, and returns options for a
- * containerd that uses both. `nested` is the path of the data folder within the folder.
+ * Creates a folder with the configuration of a bridge network that no other process of this machine uses. `nested` is the path of the data
+ * folder within the folder.
  */
 export function scratch(nested = ''): Scratch {
   const number = process.pid * 4 + serial++;
@@ -80,7 +79,6 @@ export function scratch(nested = ''): Scratch {
   };
 }
 
-/** Builds the images busybox and pause, and loads them into the containerd at `endpoint`. */
 export async function loadImages(where: Scratch, endpoint: string): Promise<void> {
   const [busybox, pause] = [join(where.dataDir, 'busybox.tar'), join(where.dataDir, 'pause.tar')];
   await makeBusyboxArchive(busybox, { reference: BUSYBOX });

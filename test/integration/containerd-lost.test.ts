@@ -1,4 +1,4 @@
-/** Tests the removal of containers and sandboxes whose records containerd has lost, while its CRI plugin still lists them. */
+/** containerd has lost the records of containers and sandboxes, while its CRI plugin still lists them. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { runCommandOk } from '../../src/platform/processes.ts';
 import type { ContainerConfig, SandboxConfig } from '../../src/runtime/runtime.ts';
@@ -15,7 +15,7 @@ afterAll(() => real?.close());
 const ctr = (...words: string[]) =>
   runCommandOk('ctr', ['--address', real.containerd.endpoint.slice('unix://'.length), '-n', 'k8s.io', ...words]);
 
-/** Runs a sandbox with one init container, and resolves when the container has exited. */
+/** Resolves with a sandbox whose only container has exited. */
 async function initialized(): Promise<{ uid: string; sandbox: string; container: string }> {
   const { runtime } = real;
   const uid = `lost-${++serial}`;
@@ -61,8 +61,8 @@ async function initialized(): Promise<{ uid: string; sandbox: string; container:
 }
 
 /**
- * Deletes the record that containerd has of the container. ctr would fail while the container has a task, so it first waits until the CRI
- * plugin has removed the task.
+ * Deletes containerd's record of the container. ctr would fail while the container has a task, so this waits until the CRI plugin has
+ * removed the task.
  */
 async function loseRecord(container: string): Promise<void> {
   while ((await ctr('tasks', 'ls', '-q')).includes(container));

@@ -1,4 +1,3 @@
-/** Tests the private containerd: its restart after a kill, its replacement by a new engine, and the cleanup. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, watch, writeFileSync } from 'node:fs';
@@ -45,7 +44,6 @@ async function runtimeOf(
   return runtime;
 }
 
-/** Runs a Pod with one container that runs until it is stopped. Resolves with the IDs of the sandbox and of the container. */
 async function runSleeper(where: Scratch, runtime: ContainerRuntime): Promise<{ sandbox: string; container: string }> {
   const config: SandboxConfig = {
     pod: { uid: 'uid-1', namespace: 'default', name: 'sleeper' },
@@ -81,7 +79,7 @@ async function runSleeper(where: Scratch, runtime: ContainerRuntime): Promise<{ 
   return { sandbox, container };
 }
 
-/** Counts the resyncs of the runtime from now on. Each call of next() consumes one resync, and waits for one if none is left. */
+/** Counts the resyncs from now on. Each call of next() consumes one resync, and waits for one if none is left. */
 function resyncs(runtime: ContainerRuntime): { next(): Promise<void> } {
   const end = new AbortController();
   let seen = 0;
@@ -108,7 +106,7 @@ function resyncs(runtime: ContainerRuntime): { next(): Promise<void> } {
   };
 }
 
-/** Returns whether the process runs. A zombie, which its parent has not reaped yet, has no command line. */
+/** A zombie, which its parent has not reaped yet, has no command line. */
 const lives = (pid: number): boolean => {
   try {
     return readFileSync(`/proc/${pid}/cmdline`, 'utf8') !== '';
@@ -226,7 +224,7 @@ describe('a private containerd', () => {
     for (let round = 0; round < 2; round++) {
       const killed = containerd.pid() ?? 0;
       process.kill(killed, 'SIGKILL');
-      // On a busy machine the old connection may have delivered one more resync.
+      // On a busy machine, the old connection may have delivered one more resync.
       do await resync.next();
       while (containerd.pid() === killed || containerd.pid() === undefined);
       expect(await runtime.observe('uid-1', never)).toEqual(before);
@@ -326,7 +324,7 @@ describe('a private containerd', () => {
   });
 });
 
-/** Starts another process that supervises a containerd, as the engine does. Rejects if that process ends before its containerd runs. */
+/** Rejects if the other process ends before its containerd runs. */
 async function startInOtherProcess(where: Scratch) {
   const module = new URL('../../src/runtime/containerd/containerd.ts', import.meta.url).href;
   const node = new URL('../../src/platform/node-js.ts', import.meta.url).href;

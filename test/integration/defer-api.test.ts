@@ -1,7 +1,4 @@
-/**
- * Tests the API of defer containers with the real kubectl, without containers: a registry with a memory store, and Pods that no agent runs.
- * Tests that need a node are in test/e2e.
- */
+/** The registry has a memory store, and no agent runs the Pods. Tests that need a node are in test/e2e. */
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { PODS } from '../../src/api/resources.ts';

@@ -1,4 +1,3 @@
-/** Tests the problems that `lifepod status` reports about a real disk that cannot be written. */
 import { readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';

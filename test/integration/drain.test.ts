@@ -1,4 +1,4 @@
-/** Tests `kubectl drain` with old and new versions of kubectl, which choose the version of the eviction from discovery. */
+/** kubectl chooses the version of the eviction from discovery. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { KUBECTL, OLDER_KUBECTL } from '../support/kubectl.ts';
 import { type KubectlFixture, startKubectlFixture } from './kubectl-fixture.ts';

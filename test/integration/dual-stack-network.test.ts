@@ -1,4 +1,4 @@
-/** Tests the network of Pods with two ranges. The machine is a network namespace, so that its kernel has no settings of other tests. */
+/** The machine is a network namespace, so that its kernel has no settings of other tests. */
 import { randomBytes } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

@@ -1,4 +1,3 @@
-/** Tests probes and hooks with real containers, and commands in real containers. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Probe } from '../../src/api/generated/types.ts';
 import { runHook } from '../../src/node/handlers/hook.ts';
@@ -36,7 +35,7 @@ beforeAll(async () => {
     containerId,
     podIp: sandboxes[0]?.ips[0] ?? '',
   };
-  // httpd does not listen immediately after its start, so the probe is repeated until it succeeds.
+  // httpd does not listen immediately after its start.
   while ((await probe({ tcpSocket: { port: 'http' } })).result !== 'Success');
 });
 afterAll(async () => {
@@ -77,7 +76,7 @@ const execProbe = (...command: string[]): Promise<ProbeOutcome> => probe({ exec:
 
 const processes = async (): Promise<string> => (await exec('ps')).stdout;
 
-/** Resolves when no process in the container has the words in its command line. A killed process remains listed for a short time. */
+/** A killed process remains listed for a short time. */
 async function gone(words: string): Promise<void> {
   while ((await processes()).includes(words));
 }

@@ -1,4 +1,3 @@
-/** Loads broken image archives into a real containerd. Each must be refused with a plain sentence, and no image may be added. */
 import { createHash, randomBytes } from 'node:crypto';
 import { createWriteStream, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -37,7 +36,7 @@ async function writeTar(file: string, entries: Record<string, string>): Promise<
   archive.finalize();
   await pipeline(archive, createWriteStream(path(file)));
 }
-/** Resolves with the IDs and tags of the runtime's images in a fixed order, for comparison. */
+/** The order is fixed, for comparison. */
 const listed = async (): Promise<string[]> =>
   (await real.runtime.listImages(never)).map(({ id, tags }) => `${id} ${[...tags].sort()}`).sort();
 

@@ -1,5 +1,3 @@
-/** Tests that copies of the Secrets that defer containers refer to are kept in a real tmpfs. */
-
 import { existsSync, statfsSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';

@@ -1,7 +1,4 @@
-/**
- * Tests the API server with the real kubectl, without containers: a registry with a memory store, and Pods that no scheduler binds.
- * Tests that need a node are in test/e2e.
- */
+/** The registry has a memory store, and no scheduler binds the Pods. Tests that need a node are in test/e2e. */
 
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';

@@ -39,21 +39,20 @@ export interface KubectlFixture {
   registry: ResourceApi;
   server: ApiServer;
   kubectl(args: string[], options?: RunOptions): Promise<Result>;
-  /** Resolves with kubectl's output. Rejects if kubectl fails. */
+  /** Rejects if kubectl fails. */
   ok(...args: string[]): Promise<string>;
   /** Expects kubectl to fail, and resolves with its error output. */
   refused(args: string[], input?: string): Promise<string>;
   // biome-ignore lint/suspicious/noExplicitAny: the kind of the object depends on the arguments
   get(...args: string[]): Promise<any>;
   apply(manifest: object, ...args: string[]): Promise<string>;
-  /** Starts a kubectl that keeps running until close() ends it. */
+  /** The kubectl keeps running until close() ends it. */
   start(...args: string[]): ChildProcess;
-  /** Starts a kubectl like start(), and returns the lines of its output. */
+  /** Like start(), but returns the lines of the output. */
   follow(...args: string[]): AsyncIterator<string>;
   close(): Promise<void>;
 }
 
-/** Starts the API server, and returns a client that runs the kubectl at the path `program`. */
 export async function startKubectlFixture(program = KUBECTL): Promise<KubectlFixture> {
   const folder = mkdtempSync(join(tmpdir(), 'lifepod-kubectl-'));
   mkdirSync(join(folder, 'home'));

@@ -1,4 +1,3 @@
-/** Tests the kinds of networking.k8s.io with the real kubectl: create, describe, explain, patch and apply, also with invalid input. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type KubectlFixture, startKubectlFixture } from './kubectl-fixture.ts';
 

@@ -1,4 +1,3 @@
-/** Tests Services, IPAddresses and ServiceCIDRs with the real kubectl: expose, create, patch and delete, also with invalid input. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type KubectlFixture, startKubectlFixture } from './kubectl-fixture.ts';
 

@@ -1,5 +1,3 @@
-/** Tests that the log of a real container is rotated while the container writes, and that following the log returns every line. */
-
 import { readdirSync, readFileSync, statSync, watch } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
@@ -19,7 +17,6 @@ import { BUSYBOX, quiet, type RealRuntime, startRealRuntime } from './containerd
 const LINES = 20_000;
 const MAX_BYTES = 256 * 1024;
 const MAX_FILES = 4;
-/** A script that writes lines for about 8 s, every hundredth to standard error, and afterwards one line for each SIGUSR1. */
 const SCRIPT = `
 trap 'exit 0' TERM
 trap 'echo a line later' USR1

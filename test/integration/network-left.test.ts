@@ -21,7 +21,7 @@ const NODE = '192.0.2.10';
 const CLIENT = '192.0.2.20';
 const PROGRAM = join(import.meta.dirname, '../support/network-of-namespace.ts');
 
-/** Connects the machine with a client, and adds the default route that the machine would have if the client announced an IPv6 router. */
+/** Adds the default route that the machine would have if the client announced an IPv6 router. */
 async function connectMachine(machine: NetworkNamespace, client: NetworkNamespace): Promise<void> {
   await machine.runOk('sysctl', ['-qw', 'net.ipv4.ip_forward=0', 'net.ipv6.conf.all.forwarding=0']);
   for (const namespace of [machine, client])

@@ -1,4 +1,3 @@
-/** Tests the configuration, files, volumes, DNS and logs that the node gives to a real container on the real network. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -185,7 +184,6 @@ afterAll(async () => {
   for (const clean of cleanups.reverse()) await clean();
 });
 
-/** Resolves with the exit code when the container has ended. */
 async function exited(id: string): Promise<number> {
   const done = Promise.withResolvers<number>();
   const stop = new AbortController();

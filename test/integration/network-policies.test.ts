@@ -1,4 +1,4 @@
-/** Tests the rules for NetworkPolicies with real sockets. Each Pod is a network namespace, as is the machine that connects them. */
+/** Each Pod is a network namespace, as is the machine that connects them. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { NetworkPolicy, NetworkPolicySpec } from '../../src/api/generated/types.ts';
 import { type NftTable, openTable } from '../../src/network/nftables/table.ts';

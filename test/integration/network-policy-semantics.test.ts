@@ -1,4 +1,4 @@
-/** Tests which connections NetworkPolicies allow, with real sockets in both address families. Pods and the node are network namespaces. */
+/** Uses real sockets in both address families. Pods and the node are network namespaces. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { NetworkPolicy, NetworkPolicySpec } from '../../src/api/generated/types.ts';
 import { type NftTable, openTable } from '../../src/network/nftables/table.ts';
@@ -13,7 +13,7 @@ const PODS = {
   guest: { namespace: 'two', labels: { app: 'guest' } },
 };
 const NAMES = Object.keys(PODS) as (keyof typeof PODS)[];
-/** The number of the port that each Pod names `web`. The Pod `client` gives this name to another port than the others. */
+/** The port that each Pod names `web`. The Pod `client` gives this name to another port than the others. */
 const PORTS = { web: 8080, client: 8081, twin: 8080, guest: 8080 };
 
 const { signal } = new AbortController();

@@ -1,5 +1,3 @@
-/** Tests the network of Pods with the real bridge, CNI plugins, nftables and busybox's resolver. */
-
 import { randomBytes } from 'node:crypto';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -56,7 +54,6 @@ async function linkLocalAddress(link: string): Promise<string> {
   return found?.addr_info[0]?.local ?? '';
 }
 
-/** Resolves with the interface of the machine to which packets for the address are routed. */
 const linkTo = async (address: string): Promise<string> =>
   (JSON.parse(await runCommandOk('ip', ['-json', 'route', 'get', address])) as { dev: string }[])[0]?.dev ?? '';
 

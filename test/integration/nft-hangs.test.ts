@@ -1,4 +1,3 @@
-/** Tests that an nft(8) that never ends does not delay rules forever. A program that waits replaces nft(8) for some time. */
 import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';

@@ -1,5 +1,3 @@
-/** Tests the owner of the nftables table with the real kernel, in network namespaces. */
-
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import fc from 'fast-check';
@@ -28,7 +26,7 @@ beforeEach(async () => {
 
 const open = () => openTable({ name, signal, namespace: namespace.name });
 
-/** Resolves with the table as the kernel lists it, with chains, sets and elements in alphabetical order. */
+/** Chains, sets and elements are in alphabetical order. */
 async function contents(): Promise<string[]> {
   const { nftables } = JSON.parse(await namespace.runOk('nft', ['--json', 'list', 'table', 'inet', name])) as {
     nftables: Record<string, { elem?: unknown[]; handle?: number; chain?: string }>[];

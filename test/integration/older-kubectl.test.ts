@@ -1,4 +1,4 @@
-/** Tests the API server with kubectl 1.20, which reads OpenAPI only from /openapi/v2 in protobuf and validates objects itself. */
+/** kubectl 1.20 reads OpenAPI only from /openapi/v2 in protobuf, and validates objects itself. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { OLDER_KUBECTL } from '../support/kubectl.ts';
 import { type KubectlFixture, startKubectlFixture } from './kubectl-fixture.ts';

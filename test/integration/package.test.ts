@@ -1,8 +1,4 @@
-/**
- * Tests the build of the npm package: dist/ contains JavaScript in place of the sources, and the data files that lifepod reads. The
- * installed package needs no development packages and little space, and runs Pods. Tests the setup of a worktree, whose node_modules
- * is a link.
- */
+/** Tests the build of the npm package. Also tests the setup of a worktree, whose node_modules is a link. */
 import {
   constants,
   lstatSync,

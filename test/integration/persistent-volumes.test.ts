@@ -1,4 +1,3 @@
-/** Tests the PersistentVolume controller with the real registry and real folders: races, and a crash at each of its writes. */
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -61,7 +60,6 @@ function start(backend: ResourceApi = registry, localFolders = folders()): Abort
   return stop;
 }
 
-/** Resolves when `done` returns true for the existing volumes and claims. */
 async function until(done: (volumes: PersistentVolume[], claims: PersistentVolumeClaim[]) => boolean): Promise<void> {
   const end = new AbortController();
   const { promise, resolve, reject } = Promise.withResolvers<void>();
@@ -81,7 +79,6 @@ async function until(done: (volumes: PersistentVolume[], claims: PersistentVolum
   await promise.finally(() => end.abort());
 }
 
-/** Resolves with the message of the first Event with this reason; with undefined if this Event has no message. */
 function firstEvent(reason: string): Promise<string | undefined> {
   const { promise, resolve } = Promise.withResolvers<string | undefined>();
   const events = clientOf(registry).resource<CoreV1Event>(EVENTS);

@@ -1,7 +1,4 @@
-/**
- * Tests host ports, Services and NetworkPolicies of attached Pods, and Pods that an older version attached to a bridge. The machine is a
- * network namespace, so that the tests can change settings of its kernel.
- */
+/** The machine is a network namespace, so that the tests can change settings of its kernel. */
 import { randomBytes } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -154,7 +151,6 @@ test('a UDP client that keeps its port reaches the first and the next Pod that h
 const CLUSTER_IP = '10.214.77.20';
 const NODE_PORT = 30_080;
 
-/** Returns the rules of a Service whose only endpoint is the address; without an address, the Service has no endpoints. */
 function serviceTo(address?: string): Section {
   const service = serviceOf('web', {
     type: 'NodePort',
@@ -287,7 +283,7 @@ test('Pods and the machine reach the cluster DNS, and a neighbor that routes the
   await setUp();
 });
 
-/** Returns the rules of the Service `kubernetes`, whose endpoint is the gateway. */
+/** The endpoint of the Service `kubernetes` is the gateway. */
 function serviceToApi(): Section {
   const service = serviceOf('kubernetes', { clusterIP: options.serviceIps[1] as string, ports: [portOf(443)] });
   const section = new ServicesSection({
@@ -330,7 +326,7 @@ test('Pods and the machine reach the API at the gateway and at its cluster IP, a
   await setUp();
 });
 
-/** Writes the configuration of the CNI network as older versions of lifepod wrote it. */
+/** Older versions of lifepod wrote this configuration of the CNI network. */
 function writeOlderConfiguration(): void {
   const { bridge, network } = networkNames(options);
   const list = {

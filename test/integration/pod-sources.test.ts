@@ -1,4 +1,3 @@
-/** Tests with real packets that an address of the Pod range is accepted only from the interface of the Pod that has it. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type NftTable, openTable } from '../../src/network/nftables/table.ts';
 import { type PodRange, podElements, podRules, podSection } from '../../src/network/pod-network/rules.ts';
@@ -12,7 +11,7 @@ const RANGES: PodRange[] = [
   { family: 'IPv4', cidr },
   { family: 'IPv6', cidr: cidr6 },
 ];
-/** nftables rules that record the source addresses of the datagrams that arrive. */
+/** Records the source addresses of the datagrams that arrive. */
 const RECORDER = `
   table inet recorder {
     set from_ip { type ipv4_addr; flags dynamic; size 100; }
@@ -38,7 +37,6 @@ beforeAll(async () => {
 });
 afterAll(() => network[Symbol.asyncDispose]());
 
-/** Makes the rules contain the Pods with these numbers. */
 async function attachPods(...numbers: number[]): Promise<void> {
   const attachments = numbers.map((number) => {
     const { ip, ip6, namespace } = network.pods[number] as Place;
@@ -61,7 +59,8 @@ async function attachPods(...numbers: number[]): Promise<void> {
 }
 
 /**
- * Sends one datagram from each address in `from`, which the sender has only during the call, and then one from the sender's own address.
+ * Sends one datagram from each address in `from`, and then one from the sender's own address. The sender has the addresses in `from` only
+ * during the call.
  */
 async function send(sender: Place, to: string, ...from: string[]): Promise<void> {
   for (const address of from) await sender.namespace.run('ip', 'address', 'add', address, 'dev', 'lo', 'nodad');

@@ -1,4 +1,3 @@
-/** Tests the Service proxy with the real registry, nftables and connection tracking, in network namespaces. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { CoreV1Event, Endpoint, EndpointSlice, Service, ServiceSpec } from '../../src/api/generated/types.ts';
 import { ENDPOINT_SLICES, EVENTS, NODES, SERVICE_CIDRS, SERVICES } from '../../src/api/resources.ts';
@@ -53,7 +52,6 @@ async function create(name: string, spec: ServiceSpec): Promise<Service> {
   const object = { ...service, spec: { ...rest, ...spec }, metadata: { name, namespace: metadata.namespace } };
   return (await backend.create(SERVICES, 'default', object as KubeObject)) as unknown as Service;
 }
-/** Makes the Pods the endpoints of the Service. */
 async function serve(service: Service, ...pods: number[]): Promise<void> {
   await setEndpoints(
     service,

@@ -1,4 +1,3 @@
-/** Tests the rules for Services with real sockets, in network namespaces. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { EndpointSlice, Service, ServiceSpec } from '../../src/api/generated/types.ts';
 import type { Section } from '../../src/network/nftables/section.ts';
@@ -54,7 +53,6 @@ const hairpinRules = (pods: readonly Place[]): Section =>
     ],
   ]);
 
-/** Applies the rules for exactly these Services and slices. */
 async function apply(services: Service[], slices: EndpointSlice[]): Promise<void> {
   const keyOf = ({ metadata }: Service): string => `${metadata.namespace}/${metadata.name}`;
   for (const key of known) if (!services.some((service) => keyOf(service) === key)) section.update(key, undefined, []);
@@ -75,7 +73,7 @@ async function apply(services: Service[], slices: EndpointSlice[]): Promise<void
   await table.set('services', section.section());
 }
 
-/** Applies the rules for one host port, which belongs to the first Pod; undefined: for no host port. */
+/** The host port belongs to the first Pod; undefined: no host port. */
 async function applyHostPort(hostPort: number | undefined): Promise<void> {
   const ranges = [{ family: 'IPv4', cidr: POD_CIDRS[0] }] as const;
   const pod = {
@@ -91,7 +89,7 @@ async function applyHostPort(hostPort: number | undefined): Promise<void> {
   await table.set('host-ports', hostPortSection(rules, ranges, new Map([['pod0', pod]]), new Map()));
 }
 
-/** Applies one Service whose endpoints are the Pods with the options, in order; undefined: the Pod is not an endpoint. */
+/** By index: the options of each Pod as an endpoint; undefined: the Pod is not an endpoint. */
 async function applyOne(spec: ServiceSpec, pods: (EndpointOptions | undefined)[], status = {}): Promise<void> {
   const service = { ...serviceOf('web', spec), status };
   const chosen = pods.flatMap((options, index) =>
@@ -115,7 +113,6 @@ async function applyOne(spec: ServiceSpec, pods: (EndpointOptions | undefined)[]
 const tcp = (address: string, port = 80) => ({ protocol: 'tcp', address, port }) as const;
 const udp = (address: string, port = 80) => ({ protocol: 'udp', address, port }) as const;
 
-/** Resolves with the different answers to several connections. */
 async function answers(from: Place, to: Parameters<Place['peer']['ask']>[0], count = 24): Promise<string[]> {
   const found = await Promise.all(Array.from({ length: count }, () => from.peer.ask(to)));
   return [...new Set(found)].sort();
@@ -286,7 +283,6 @@ describe('traffic from outside', () => {
     const spec: ServiceSpec = { ...nodePort, externalTrafficPolicy: 'Local' };
     await applyOne(spec, [{}, { node: 'n2' }]);
     expect(await answers(network.outside, tcp('192.0.2.1', NODE_PORT))).toEqual(['pod0 192.0.2.2']);
-    // Pods and programs of the node reach all endpoints.
     expect(await names(network.node, tcp('127.0.0.1', NODE_PORT))).toEqual(['pod0', 'pod1']);
     expect(await names(network.pods[2] as Place, tcp('192.0.2.1', NODE_PORT))).toEqual(['pod0', 'pod1']);
     await applyOne(spec, [undefined, { node: 'n2' }]);

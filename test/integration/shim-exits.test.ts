@@ -1,4 +1,4 @@
-/** Tests that the exit codes of containers that end while containerd is not running are read from their real shims. */
+/** The containers end while containerd is not running. Their exit codes are read from their real shims. */
 import { once } from 'node:events';
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { connect, createServer, type Socket } from 'node:net';
@@ -106,7 +106,7 @@ test('the connection to a shim that does not know the container is closed', asyn
   const proxy = createServer((client) => pipeline(client, connect(shim), client, () => undefined));
   proxy.listen(path);
   await once(proxy, 'listening');
-  // containerd leaves a bundle like this one behind if it is killed while it removes a container.
+  // containerd leaves such a bundle behind if it is killed while it removes a container.
   mkdirSync(join(bundles, 'removed'));
   writeFileSync(join(bundles, 'removed', 'address'), `unix://${path}`);
   const exits = createShimExits({ ...where.options, state });

@@ -1,4 +1,3 @@
-/** Tests that stale entries of connection tracking are deleted, with the real kernel and conntrack(8), in a network namespace. */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';

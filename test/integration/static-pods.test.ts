@@ -1,4 +1,3 @@
-/** Tests that a static Pod runs on a real containerd while the API does not respond. */
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -17,7 +16,7 @@ beforeAll(async () => {
 });
 afterAll(() => real?.close());
 
-/** A backend whose calls return promises that never settle. */
+/** The promises of this backend never settle. */
 const silent = new Proxy({} as ResourceApi, { get: () => () => new Promise(() => {}) });
 
 test('a static Pod runs without the API, and ends when its file is removed', async () => {
@@ -49,7 +48,6 @@ test('a static Pod runs without the API, and ends when its file is removed', asy
     },
   };
   const events = runtime.events(() => changed.resolve(), signal);
-  /** Resolves with the observations of all Pods when `met` returns true for them. */
   const until = async (met: (seen: PodObservation[]) => boolean): Promise<PodObservation[]> => {
     for (;;) {
       changed = Promise.withResolvers<void>();
@@ -89,7 +87,6 @@ test('a static Pod runs without the API, and ends when its file is removed', asy
     );
     expect(seen?.containers).toContainEqual(expect.objectContaining({ name: 'first', state: 'exited', exitCode: 0 }));
     expect(seen?.sandboxes).toMatchObject([{ name: 'web-node-1', namespace: 'default', ready: true }]);
-    // The start of the agent still waits for the API.
     expect(agent).toBeUndefined();
 
     rmSync(join(manifests, 'web.yaml'));

@@ -1,5 +1,3 @@
-/** Tests volumes with real mounts, owners and links. The API objects are in a registry with a store in memory. */
-
 import {
   chmod,
   lstat,
@@ -100,7 +98,7 @@ const managerOf = (more: Partial<VolumeManagerOptions> = {}): VolumeManager =>
     ...more,
   });
 
-/** Mounts the Pod's volumes, and waits until the update after the first report of their ConfigMap has ended. */
+/** Waits until the update after the first report of the ConfigMap has ended. */
 async function mountAndFollow(pod: Pod): Promise<void> {
   await manager.mount(pod, signal);
   await followed.promise;
@@ -189,7 +187,7 @@ describe('emptyDir', () => {
 });
 
 describe('emptyDir in special memory', () => {
-  /** Resolves with the type and the options of the mount at the path. */
+  /** Resolves with the type and the options of the mount. */
   const mounted = async (path: string): Promise<string> => {
     const line = (await readFile('/proc/self/mountinfo', 'utf8'))
       .split('\n')
@@ -233,12 +231,11 @@ describe('emptyDir in special memory', () => {
 });
 
 describe('a claim', () => {
-  /** Sets the label of the node that contains its host name. */
   const labelNode = async (hostname: string): Promise<void> => {
     const metadata = { name: 'n1', labels: { 'kubernetes.io/hostname': hostname } };
     await backend.set(ref('nodes'), { apiVersion: 'v1', kind: 'Node', metadata });
   };
-  /** Creates a claim that is bound to a local volume of the host `here`. */
+  /** The claim is bound to a local volume of the host `here`. */
   const claimed = async (
     readOnly: boolean,
     spec: Partial<PersistentVolumeSpec> = {},
@@ -618,7 +615,7 @@ describe('configMap, secret and downwardAPI', () => {
 });
 
 describe('changes of mounted objects', () => {
-  /** Resolves when the earlier operations of the Pod have ended, because the operations of a Pod are serial. */
+  /** Operations of a Pod are serial, so the earlier ones have ended when this one has ended. */
   const settled = () => manager.unmount('u-1', signal);
 
   it('a changed ConfigMap is written without a new token, and no longer after the volumes are unmounted', async () => {
@@ -671,7 +668,7 @@ describe('changes of mounted objects', () => {
   });
 });
 
-/** Resolves when the volume in the folder `path` has new content: its link ..data has been replaced. */
+/** The volume in the folder `path` has new content when its link ..data has been replaced. */
 const watched = async (path: string): Promise<void> => {
   for await (const { filename } of watch(path, { signal: AbortSignal.timeout(10_000) }))
     if (filename === '..data') return;

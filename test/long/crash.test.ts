@@ -1,5 +1,3 @@
-/** Tests that Pods survive when the engine or its containerd is killed at various times and started again. */
-
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { rmSync, watch, writeFileSync } from 'node:fs';
@@ -62,7 +60,7 @@ async function killContainerd(): Promise<void> {
   process.kill(containerd?.pid ?? 0, 'SIGKILL');
 }
 
-/** Runs `lifepod up` in its own session, as in a terminal. interrupt() sends SIGINT to all processes to which Ctrl+C would send it. */
+/** interrupt() sends SIGINT to all processes of the command, as Ctrl+C on a terminal does. */
 function upInForeground() {
   const args = ['up', '--data-dir', lifepod.dataDir, ...lifepod.options, '--log-level', 'error'];
   const child = spawn(LAUNCHER, args, { detached: true, stdio: ['ignore', 'ignore', 'pipe'] });

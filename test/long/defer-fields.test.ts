@@ -1,5 +1,3 @@
-/** Tests the fields of defer containers with real containers: images, reasons, outcomes, failures, and the information for an entry. */
-
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import type { Pod, TerminatedContainer } from '../../src/api/generated/types.ts';

@@ -1,7 +1,4 @@
-/**
- * Tests that each defer container succeeds exactly once and in order although the engine is killed at each step of the list and started
- * again, and that only the outages move the deadline. LIFEPOD_KILLS=50 adds 50 kills at random times.
- */
+/** The engine is killed at each step of the list and started again. LIFEPOD_KILLS=50 adds 50 kills at random times. */
 
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -35,9 +32,8 @@ const GATES = ['hook', 'one', 'fail', 'two', 'app', 'three', 'four'] as const;
 type Gate = (typeof GATES)[number];
 
 interface Step {
-  /** When to kill the engine: a line of the log, or a state of the Pod. */
   at: string | ((pod: Pod) => boolean);
-  /** The gates to open so that the Pod reaches this step. */
+  /** The Pod reaches this step once these gates are open. */
   open?: Gate[];
 }
 
@@ -82,7 +78,7 @@ async function startPods(pods: string[], work?: (step: string) => string): Promi
   await Promise.all(pods.map((name) => engine.record().until(name, isReady)));
 }
 
-/** Requests the deletion of the Pods. May be called repeatedly, because the engine may be killed before it has accepted the request. */
+/** May be called repeatedly, because the engine may be killed before it has accepted the request. */
 const deletePods = (pods: string[]) => lifepod.kubectl('delete', 'pod', ...pods, '--wait=false', '--ignore-not-found');
 
 const reached = (name: string, step: Step['at'], count: number): Promise<unknown> =>
@@ -90,7 +86,7 @@ const reached = (name: string, step: Step['at'], count: number): Promise<unknown
 
 /**
  * Opens all gates but the last, and waits until the entry behind the last gate runs. The test opens the last gate just before the kill, so
- * that the engine dies at the end of the entry and not during its start, which containerd would cancel.
+ * that the engine does not die during the start of the entry. containerd would cancel the start.
  */
 async function letOn(name: string, gates: Gate[]): Promise<void> {
   for (const [index, gate] of gates.entries()) {
@@ -122,10 +118,7 @@ async function killAtEach(pods: string[], batch: Step[]): Promise<void> {
   await Promise.all(pods.map((name) => removeEnded(lifepod, engine, name)));
 }
 
-/**
- * Expects that each entry has succeeded, in order, and within the grace period, in which outages do not count. If `isGated` is true, each
- * entry must have run to its end once.
- */
+/** Outages do not count in the grace period. If `isGated` is true, each entry must have run to its end once. */
 function expectOutcome(name: string, isGated: boolean): void {
   const versions = engine.seen(name);
   const last = versions.at(-1) as Pod;
@@ -149,7 +142,7 @@ function expectOutcome(name: string, isGated: boolean): void {
   expect(order.filter((step, index) => step !== order[index - 1])).toEqual(['one', 'two', 'stop', 'three', 'four']);
 }
 
-/** Expects that no file, mount or process of a Pod is left. Shims get up to 10 s, because a shim ends after its sandbox. */
+/** Shims get up to 10 s, because a shim ends after its sandbox. */
 async function expectNothingLeft(): Promise<void> {
   const shims = processesNaming(lifepod.dataDir).filter(({ commandLine }) =>
     /containerd-shim/.test(commandLine[0] ?? ''),
@@ -220,7 +213,7 @@ test.runIf(KILLS > 0)(
   KILLS * 10_000,
 );
 
-/** Returns a generator of random numbers in [0, 1) (mulberry32). The same seed produces the same numbers. */
+/** The numbers are in [0, 1) (mulberry32). The same seed produces the same numbers. */
 function randomOf(seed: number): () => number {
   let state = seed;
   return () => {

@@ -1,4 +1,4 @@
-/** Tests cases of src/simulation/defer-*.test.ts that test/e2e/defer.test.ts lacks, with real containers: many Pods on one engine. */
+/** The cases of src/simulation/defer-*.test.ts that test/e2e/defer.test.ts lacks, with real containers. */
 
 import { once } from 'node:events';
 import { join } from 'node:path';
@@ -56,7 +56,6 @@ const FOREVER = 'sleep 3600 & wait $!';
 const WORK = TELLING['volumeMounts'];
 const init = (name: string, script: string, more: object = {}): object =>
   container({ name, script, volumeMounts: WORK, ...more });
-/** Returns a script that logs its start and SIGTERM, and exits with code 3 on SIGUSR1. */
 const reporting = (name: string): string =>
   `trap "echo ${name} stops >>/work/log; exit 0" TERM; trap "exit 3" USR1; echo ${name} begins >>/work/log; while :; do sleep 3600 & wait $!; done`;
 
@@ -253,7 +252,7 @@ describe.concurrent('defer containers', () => {
     await record.until('reached', runs('one'));
     const config = new KubeConfig();
     config.loadFromFile(lifepod.kubeconfig);
-    // The test does not use kubectl attach, which refuses names of containers that its own Pod type does not know.
+    // kubectl attach refuses names of containers that its own Pod type does not know.
     const [input, output] = [new PassThrough(), new PassThrough()];
     await new Attach(config).attach('default', 'reached', 'one', output, null, input, false);
     input.write('hello\n');

@@ -1,5 +1,3 @@
-/** Tests that the engine continues the lists of defer containers after a failure of the machine, which ends all containers. */
-
 import { expect, test } from 'vitest';
 import { parseTime } from '../../src/machinery/time.ts';
 import { nodePlatform, systemTimers } from '../../src/platform/node-js.ts';

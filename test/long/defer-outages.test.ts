@@ -1,6 +1,6 @@
 /**
- * Tests Pods whose termination is interrupted by an outage of the engine, or of the engine and its containerd. The outage does not count
- * against the grace period, so every container gets its stop signal, and every entry its turn.
+ * The termination of Pods is interrupted by an outage of the engine, or of the engine and its containerd. The outage does not count against
+ * the grace period.
  */
 
 import { expect, test } from 'vitest';

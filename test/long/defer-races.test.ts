@@ -1,6 +1,6 @@
 /**
- * Tests races between a deletion and the start of a container, and between a deletion and the death of containerd. Whichever comes first,
- * each entry that is due runs once. Each race runs with many Pods.
+ * Tests races between a deletion and the start of a container, and between a deletion and the death of containerd. Each race runs with many
+ * Pods.
  */
 
 import { describe, expect, test } from 'vitest';
@@ -26,7 +26,6 @@ describe('a Pod is deleted while its init container starts', () => {
   const REPETITIONS = 30;
   const SIDE_BY_SIDE = 3;
   const LONGEST_DELAY_MILLIS = 250;
-  /** Scripts of the init container: one exits immediately, the other on SIGTERM. */
   const INITS = [
     'echo begin init >>/work/log',
     'trap "exit 1" TERM; echo begin init >>/work/log; sleep 3600 & wait $!',
@@ -39,7 +38,7 @@ describe('a Pod is deleted while its init container starts', () => {
       },
     });
 
-  /** Creates Pods, and deletes each 0 to 250 ms after it got an address, when its sandbox runs and its init container is about to start. */
+  /** Deletes each Pod 0 to 250 ms after it got an address, when its sandbox runs and its init container is about to start. */
   async function deleteSoonAfterItsAddress({ names, namespace }: Fleet): Promise<void> {
     const pods = (await clientFromKubeconfig(lifepod.kubeconfig)).resource<Pod>(PODS);
     const record = await recordPods(lifepod, namespace);
@@ -74,7 +73,7 @@ describe('a Pod is deleted while its init container starts', () => {
 
 describe('containerd is killed, and Pods are deleted immediately', () => {
   const DELETED_AFTER_EACH = 8;
-  /** The maximum number of kills. It suffices for RACES races, although containerd is often back before a Pod needs it. */
+  /** Suffices for RACES races, although containerd is often back before a Pod needs it. */
   const MOST_KILLS = 6;
   const RACES = 20;
   const hook = { exec: { command: ['sh', '-c', 'echo hook >>/work/log'] } };

@@ -1,4 +1,4 @@
-/** Tests how the grace period is divided between defer and app containers, with real containers. src/simulation uses virtual time. */
+/** The grace period is divided between defer and app containers. src/simulation uses virtual time. */
 
 import { describe, expect, test } from 'vitest';
 import type { Pod } from '../../src/api/generated/types.ts';
@@ -26,16 +26,14 @@ const deletion = (name: string, ...options: string[]): Promise<string> =>
   lifepod.kubectlOk('delete', 'pod', name, '--wait=false', ...options);
 const log = (name: string): string[] => logOf(lifepod, name);
 const end = (name: string, of: string) => statusOf(record.now(name), of).state?.terminated;
-/** Returns the time in milliseconds from the start of the termination to the given deadline; NaN if the Pod lacks one of them. */
+/** Returns milliseconds since the start of the termination; NaN if the Pod lacks one of the times. */
 const timeOf = ({ status }: Pod, field: 'deadline' | 'preExitDeadline'): number =>
   (parseTime(status?.termination?.[field]) ?? Number.NaN) - (parseTime(status?.termination?.startedAt) ?? Number.NaN);
 const terminating = ({ status }: Pod): boolean => status?.termination !== undefined;
 const grace = (terminationGracePeriodSeconds: number, more: object = {}) => ({
   spec: { terminationGracePeriodSeconds, ...more },
 });
-/** Returns a script that logs SIGTERM and exits. */
 const heeds = (name: string): string => `trap "echo ${name} stops >>/work/log; exit 0" TERM; sleep 3600 & wait $!`;
-/** Returns a script that logs SIGTERM and continues. */
 const ignores = (name: string): string => `trap "echo ${name} stops >>/work/log" TERM; while :; do sleep 1; done`;
 const DEAF_APP = { ...TELLING, script: 'exec sleep 3600' };
 

@@ -1,7 +1,4 @@
-/**
- * Tests node-pressure eviction with real containers. The data folder is on a small separate disk, and memory thresholds have values that
- * are always exceeded.
- */
+/** The data folder is on a small separate disk, and memory thresholds have values that are always exceeded. */
 
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -18,7 +15,6 @@ import { condition, inPhase, isReady, restarted, statusOf } from '../support/pod
 const DISK = ['--eviction-hard', 'nodefs.available<256Mi', '--eviction-pressure-transition-period', '0s'];
 useOwnEngine(async () => ({ scratch: await ownDisk('1g', 20_000), options: DISK }));
 
-/** Restarts the engine with additional options, such as thresholds, while the Pods keep running. */
 const restartWith = async (...options: string[]): Promise<void> => {
   await lifepod.kill('SIGTERM');
   lifepod.options.push(...options);
@@ -31,7 +27,6 @@ const run = async (...manifests: Record<string, unknown>[]): Promise<void> => {
 };
 const fill = (mebibytes: number, path: string): string =>
   `dd if=/dev/zero of=${path} bs=1M count=${mebibytes} 2>/dev/null; ${WAIT}`;
-/** Writes to the file `path` until its disk has no free byte. */
 const fillDisk = (path: string): Promise<string> =>
   runCommandOk('sh', ['-c', `dd if=/dev/zero of=${path} bs=4k 2>/dev/null; true`]);
 const data = (emptyDir: object) => ({
@@ -132,7 +127,6 @@ describe('a full disk', () => {
   });
 
   it('a Pod is evicted even when no byte of the disk is free', async () => {
-    // dd ends when the disk is full.
     const greedy = {
       name: 'app',
       script: `dd if=/dev/zero of=/data/file bs=1M 2>/dev/null; ${WAIT}`,
@@ -212,7 +206,6 @@ describe('memory', () => {
   ];
   const none = ['--eviction-soft', '', '--eviction-soft-grace-period', ''];
 
-  /** Expects that a BestEffort Pod is rejected, and that a Burstable Pod is admitted and then evicted. */
   const refusesBestEffortOnly = async (): Promise<void> => {
     const spec = { nodeName: 'node-1' };
     const resources = { requests: { memory: '1Mi' } };

@@ -1,4 +1,4 @@
-/** Tests an informer of client-go, upstream's own library, in protobuf over HTTP/2, while the engine is killed repeatedly. */
+/** The informer is that of client-go, upstream's own library, in protobuf over HTTP/2. */
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
@@ -17,10 +17,10 @@ useOwnEngine();
 const SOURCE = join(REPOSITORY, 'test/clients/informer');
 const BUILT = join(REPOSITORY, 'node_modules/.client-go');
 const RUN_MILLIS = 60_000;
-/** The number of objects that are created and changed before each kill. */
+/** Before each kill. */
 const WRITES = 20;
 
-/** Starts the informer. `until` resolves once the informer has printed the line, and rejects if the informer ends before. */
+/** Rejects if the informer ends before it has printed the line. */
 function startInformer(): {
   child: ChildProcessWithoutNullStreams;
   lines: string[];
@@ -57,7 +57,6 @@ const configMap = (name: string, version: number): ConfigMap => ({
 const maps = async (): Promise<ResourceClient<ConfigMap>> =>
   (await clientFromKubeconfig(lifepod.kubeconfig)).resource<ConfigMap>(CONFIG_MAPS);
 
-/** Creates and changes objects, and deletes some of the previous round, until the engine is killed during one of these writes. */
 async function writeUntilKilled(round: number): Promise<void> {
   const client = await maps();
   const kill = Math.floor(Math.random() * WRITES);

@@ -1,4 +1,3 @@
-/** Tests that Ctrl+C during first starts of `lifepod up` and during `lifepod demo` results in one line, and leaves nothing behind. */
 import { existsSync, mkdirSync, readdirSync, watch } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
@@ -15,7 +14,6 @@ beforeEach(() => {
 });
 afterEach(() => scratch.remove());
 
-/** Resolves when the data folder has an entry with the name. */
 function appears(name: string): Promise<void> {
   const watching = new AbortController();
   return new Promise((resolve) => {
@@ -27,7 +25,7 @@ function appears(name: string): Promise<void> {
   });
 }
 
-/** The entries of the data folder in the order in which a start creates them, as far as there is an order. */
+/** In the order in which a start creates these entries of the data folder, as far as there is an order. */
 const ENTRIES = [
   'lock',
   'engine.json',

@@ -1,6 +1,6 @@
 /**
- * Tests a Pod one of whose containers was removed from containerd by another program. containerd refuses to remove the sandbox of the Pod
- * until containerd is restarted. The engine must retry with back-off, and must report why the Pod still exists.
+ * Another program has removed a container of the Pod from containerd. containerd refuses to remove the sandbox of the Pod until containerd
+ * is restarted.
  */
 
 import { readFileSync } from 'node:fs';
@@ -16,7 +16,6 @@ import { isReady, statusOf } from '../support/pods.ts';
 const MOST_CALLS = 60;
 useOwnEngine();
 
-/** Returns the number of failed removals of the sandbox, according to containerd's log. */
 const failedRemovals = (sandbox: string): number =>
   readFileSync(containerdPaths(lifepod.dataDir).log, 'utf8')
     .split('\n')

@@ -1,7 +1,7 @@
 /**
- * Rolls a Deployment behind a Service over several times under a constant load, from another Pod and through a node port. No request may
- * fail. The PreExit entry of each Pod waits until its server gets no more requests (test/support/drained-server.ts), because neither the
- * specification nor Kubernetes guarantees that a Pod ends only after the rules have changed.
+ * Rolls a Deployment behind a Service over several times under a constant load, from another Pod and through a node port. The PreExit entry
+ * of each Pod waits until its server gets no more requests (test/support/drained-server.ts), because neither the specification nor
+ * Kubernetes guarantees that a Pod ends only after the rules have changed.
  */
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -21,10 +21,10 @@ import { isReady } from '../support/pods.ts';
 useOwnEngine();
 
 const REQUESTS = 20_000;
-/** The minimum number of requests of each load. */
+/** Requests of each load. */
 const LEAST_EACH = 2000;
 const LEAST_ROLLOUTS = 3;
-/** The maximum number of rollouts. If the loads need more for their requests, they are too slow for this test. */
+/** If the loads need more rollouts for their requests, they are too slow for this test. */
 const MOST_ROLLOUTS = 30;
 const PORT = 8080;
 const PROGRAMS = join(REPOSITORY, 'test/support');
@@ -60,7 +60,7 @@ function deployment(): object {
   };
 }
 
-/** A running load of requests (test/support/request-load.ts). */
+/** See test/support/request-load.ts. */
 class Load {
   readonly #child: ChildProcessByStdio<Writable, Readable, null>;
   readonly #ended: Promise<unknown>;
@@ -68,7 +68,7 @@ class Load {
   readonly failures: string[] = [];
   count = 0;
 
-  /** Starts the load. `prefix` is the command that runs the program, such as nsenter(1) with its options. */
+  /** `prefix` is the command that runs the program, such as nsenter(1) with its options. */
   constructor(prefix: readonly string[], url: string, connections: 'fresh' | 'kept') {
     const program = [process.execPath, join(PROGRAMS, 'request-load.ts'), url, connections];
     const [command = '', ...args] = [...prefix, ...program];
@@ -83,14 +83,13 @@ class Load {
     });
   }
 
-  /** Ends the load. Resolves when the last requests have their responses. */
+  /** Resolves when the last requests have their responses. */
   async end(): Promise<void> {
     this.#child.stdin.end();
     await this.#ended;
   }
 }
 
-/** Resolves with the command that runs a program in the network of the Pod. */
 async function networkOf(name: string): Promise<string[]> {
   const { status } = await record.until(name, isReady);
   const { dataDir } = lifepod;
@@ -134,6 +133,5 @@ test('a Deployment is rolled over several times without a failed request among 2
   console.log(`${rollouts} rollouts; requests of each load: ${loads.map(({ count }) => count).join(', ')}`);
   expect(loads.flatMap(({ failures }) => failures)).toEqual([]);
   expect(isEnough()).toBe(true);
-  // Each load has reached Pods of each rollout.
   for (const { servers } of loads) expect(servers.size).toBeGreaterThan(rollouts);
 });

@@ -1,4 +1,3 @@
-/** Tests that a session of `lifepod up FILE` that is interrupted at different moments leaves nothing behind. */
 import { mkdirSync, readdirSync, readFileSync, watch, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -50,7 +49,6 @@ function shop(): object[] {
   ];
 }
 
-/** Resolves at the first change of a file in the folder for which `done` returns true. */
 function changeIn(folder: string, done: (name: string) => boolean): Promise<void> {
   const watching = new AbortController();
   return new Promise((resolve) => {

@@ -1,4 +1,4 @@
-/** Tests `lifepod shutdown-node`, which a machine runs when it shuts down: Pods end in the order of their priority. */
+/** A machine runs `lifepod shutdown-node` when it shuts down. */
 
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,6 +1,6 @@
 /**
- * Replaces the engine of an older commit with the current one while defer containers run, and checks that the containers keep running.
- * Needs the history of the repository. test/e2e/own-engine/upgrade.test.ts starts an engine with archived data folders, without containers.
+ * Replaces the engine of an older commit with the current one while defer containers run. Needs the history of the repository.
+ * test/e2e/own-engine/upgrade.test.ts starts an engine with archived data folders, without containers.
  */
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
@@ -26,7 +26,7 @@ const OLDER = 'b110b681ce200d103dd98688d0ee1c1bf436db51';
 const hasOlder = spawnSync('git', ['-C', REPOSITORY, 'cat-file', '-e', `${OLDER}^{commit}`]).status === 0;
 if (!hasOlder) console.log(`the commit ${OLDER} is missing, as in a shallow clone: no older engine is replaced`);
 
-/** Writes the older commit, with generated types, to the folder. Resolves with the path of a program that runs the older commit. */
+/** Resolves with the path of a program that runs the older commit. */
 async function olderLauncher(folder: string): Promise<string> {
   const sources = join(folder, 'sources');
   mkdirSync(sources);
@@ -72,7 +72,6 @@ describe.runIf(hasOlder)('an upgrade', () => {
     await engine.killAt(engine.record().until('post-exit', runs('three')));
     expect(commandLine()).not.toContain(scratch.path);
 
-    // The same containers run, and no container has run again.
     const [listed, adopted] = await Promise.all([
       engine.record().until('pre-exit', runs('two')),
       engine.record().until('running', isReady),

@@ -1,6 +1,6 @@
 /**
- * Tests that, after a reboot of the machine, the rules for Services and NetworkPolicies apply to the first packets of Pods: to the packets
- * that the first init container sends, and to those of another machine, which tries to connect all the time.
+ * After a reboot of the machine, the rules for Services and NetworkPolicies must apply to the first packets of Pods: to those that the
+ * first init container sends, and to those of another machine, which tries to connect all the time.
  */
 import { expect, test } from 'vitest';
 import { pod, WAIT } from '../support/manifests.ts';
@@ -11,10 +11,10 @@ import { apply, traced, traceOf, UNTIL_BOOTED, untilTraced } from './scripts.ts'
 
 const CLUSTER_IP = '10.96.8.8';
 const labels = { app: 'early' };
-/** The names of the trace files of a static Pod, and of a Pod of a Deployment. */
+/** The trace files of a static Pod, and of a Pod of a Deployment. */
 const NAMES = ['static', 'deployed'] as const;
 
-/** A Service whose endpoint is the other machine. */
+/** The endpoint of the Service is the other machine. */
 const service = [
   {
     apiVersion: 'v1',
@@ -47,9 +47,9 @@ const get = (seconds: number, address: string, port: number): string =>
   `timeout ${seconds} wget -q -O - http://${address}:${port}/`;
 
 /**
- * Returns a Pod whose first container serves the port KNOCKED, and asks the other machine through the Service, and directly at the refused
- * port. The static Pod asks through the Service first, the other Pod at the refused port. Each Pod appends the answers, or `failed` if the
- * Service gives none, to its trace file. Then the app container appends `app` to it.
+ * The first container serves the port KNOCKED, and asks the other machine through the Service, and directly at the refused port. The static
+ * Pod asks through the Service first, the other Pod at the refused port. Each Pod appends the answers, or `failed` if the Service gives
+ * none, to its trace file. Then the app container appends `app` to the file.
  */
 function earlyPod(name: (typeof NAMES)[number]): Record<string, unknown> {
   const hostPort = name === 'static' ? { hostPort: KNOCKED } : {};

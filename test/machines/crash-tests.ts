@@ -1,4 +1,4 @@
-/** Tests that Pods survive a SIGKILL of the engine or of containerd, which systemd restarts. */
+/** systemd restarts the engine and containerd. */
 import { expect, test } from 'vitest';
 import { pod } from '../support/manifests.ts';
 import type { Machine } from './machine.ts';

@@ -1,4 +1,3 @@
-/** Tests the end of Pods by a delete, by a reboot with the systemd units, and by `lifepod down`, which leaves nothing behind. */
 import { expect, test } from 'vitest';
 import type { Pod } from '../../src/api/generated/types.ts';
 import { pod } from '../support/manifests.ts';

@@ -1,10 +1,10 @@
-/** Tests the first start with a machine's containerd: errors name missing parts, and after the steps of the README lifepod starts. */
+/** Tests the first start with a machine's containerd, before and after the steps of the README. */
 import { expect, test } from 'vitest';
 import type { Machine } from './machine.ts';
 import { CNI_CONFIGURATION, cniConfiguration, containerdConfiguration } from './readme.ts';
 import { ENDPOINT, PIDS_LIMIT } from './scripts.ts';
 
-/** Options of `lifepod up`. The shutdown grace period is 300 s, because Pods take more than 30 s to end on an emulated processor. */
+/** The shutdown grace period is 300 s, because Pods take more than 30 s to end on an emulated processor. */
 const OPTIONS = `--container-runtime-endpoint ${ENDPOINT} ${PIDS_LIMIT} --shutdown-grace-period 300s \
   --eviction-hard 'memory.available<600Mi' --eviction-pressure-transition-period 0s`;
 const IMPORT_SANDBOX_IMAGE = (name: string): string =>

@@ -1,7 +1,4 @@
-/**
- * Tests the Dockerfile and the README's section "In a container" on this machine: the image is built from Debian's packages, and runs with
- * containerd, with the options of the README's docker run. Skipped if no mirror of Debian answers.
- */
+/** Tests the Dockerfile and the README's section "In a container" on this machine. Skipped if no mirror of Debian answers. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

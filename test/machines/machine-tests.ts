@@ -1,7 +1,6 @@
 /**
- * Defines the tests of each machine, in the order in which users take these steps: containerd as its package configures it, the README's
- * sections applied, Pods, crashes, a reboot, and `lifepod down`; then the other cgroup driver and the private containerd. Each test
- * continues in the state that the previous one left.
+ * Defines the tests of each machine, in the order in which users take these steps. Each test continues in the state that the previous one
+ * left.
  */
 import { crashTests } from './crash-tests.ts';
 import { endTests } from './end-tests.ts';

@@ -1,6 +1,6 @@
 /**
- * A virtual machine with systemd, cgroup v2 and containerd, under qemu. Its processor is emulated, so that it runs wherever qemu
- * can be installed. Changes to its disk are discarded when it stops. Its network only allows ssh from the host's loopback.
+ * A virtual machine with systemd, cgroup v2 and containerd, under qemu. Its processor is emulated, so that it runs wherever qemu can be
+ * installed. Changes to its disk are discarded when it stops. Its network only allows ssh from the host's loopback.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -22,8 +22,8 @@ export interface Machine {
   /** Like run(), but rejects if a command of the script fails, and resolves with standard output. */
   ok(script: string, seconds?: number): Promise<string>;
   /**
-   * Reboots the machine, and resolves when it accepts commands again. `orderly`: systemd stops all units first. `crash`: the kernel resets
-   * the machine at once, as if its power failed.
+   * Resolves when the machine accepts commands again. `orderly`: systemd stops all units first. `crash`: the kernel resets the machine at
+   * once, as if its power failed.
    */
   reboot(how: keyof typeof REBOOT): Promise<void>;
   stop(): Promise<void>;
@@ -32,12 +32,12 @@ export interface Machine {
 const REBOOT = { orderly: 'systemctl reboot', crash: 'echo b >/proc/sysrq-trigger' } as const;
 const BUILD = join(import.meta.dirname, 'build-machine.sh');
 const BOOT_MILLIS = 300_000;
-/** The exit code of ssh if the connection ends before the command does. */
+/** ssh returns this exit code if the connection ends before the command does. */
 const SSH_FAILED = 255;
 
 /**
- * Resolves with the folder of the machine's image. If the user's cache does not contain the image, builds it and removes the image that
- * an older version of the script built.
+ * Resolves with the folder of the machine's image. If the user's cache lacks the image, builds it and removes the image of an older version
+ * of the script.
  */
 async function machineImage(version: ContainerdVersion): Promise<string> {
   const cache = join(process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'lifepod/machines');
@@ -61,7 +61,7 @@ async function machineImage(version: ContainerdVersion): Promise<string> {
   return folder;
 }
 
-/** Starts a machine before the tests of the file, and stops it after them. Returns a function that returns the machine. */
+/** Starts a machine before the tests of the file, and stops it after them. */
 export function useMachine(version: ContainerdVersion): () => Machine {
   let started: Machine | undefined;
   beforeAll(async () => {
@@ -74,7 +74,7 @@ export function useMachine(version: ContainerdVersion): () => Machine {
   };
 }
 
-/** Boots a machine that has the package in /opt/lifepod/package, lifepod on the PATH, and images in /opt/lifepod/images. */
+/** The machine has the package in /opt/lifepod/package, lifepod on the PATH, and images in /opt/lifepod/images. */
 async function startMachine(version: ContainerdVersion): Promise<Machine> {
   const image = await machineImage(version);
   const port = await freePort();
@@ -102,10 +102,7 @@ async function startMachine(version: ContainerdVersion): Promise<Machine> {
     if (result.code === SSH_FAILED) throw new Error(`the connection to the machine is lost; ${console.tail()}`);
     return result;
   };
-  /**
-   * Opens one ssh connection for all commands, because opening one takes seconds. Its process runs in the background. Rejects if ssh cannot
-   * connect.
-   */
+  /** Opens one ssh connection in the background for all commands, because opening a connection takes seconds. */
   const connect = async (): Promise<void> => {
     const [code] = await once(spawn('ssh', ['-M', '-N', '-f', ...ssh], { stdio: 'ignore' }), 'exit');
     if (code !== 0) throw new Error(`ssh does not reach the virtual machine: exit code ${code}`);
@@ -148,10 +145,7 @@ async function startMachine(version: ContainerdVersion): Promise<Machine> {
 
 const option = (text: string): string[] => ['-o', text];
 
-/**
- * Returns the options of qemu. cx16 is disabled because guests sometimes crash with it under this emulation, la57 and pku because they cost
- * time.
- */
+/** cx16 is disabled because guests sometimes crash with it under this emulation, la57 and pku because they cost time. */
 const qemuOptions = (image: string, port: number): string[] => [
   '-accel',
   'tcg,thread=multi',
@@ -185,8 +179,8 @@ const qemuOptions = (image: string, port: number): string[] => [
 ];
 
 /**
- * Reads the machine's console, to which the machine writes the line machine-ready when ssh listens. ready() resolves at the next such
- * line. tail() returns the last lines.
+ * The machine writes the line machine-ready to its console when ssh listens. ready() resolves at the next such line. tail() returns the
+ * last lines.
  */
 function followConsole(qemu: ChildProcess): { ready(): Promise<void>; tail(): string } {
   const lines: string[] = [];

@@ -4,14 +4,13 @@
  */
 import { writes } from './readme.ts';
 
-/** The addresses of the virtual machine and of the other machine in their network. */
 export const MACHINE_IP = '192.0.2.10';
 export const OUTSIDE_IP = '192.0.2.20';
 
-/** The ports that the other machine serves by HTTP. The body is the number of the port. */
+/** The body of a response is the number of the port. */
 export const [ALLOWED, REFUSED] = [80, 81];
 
-/** The port of the virtual machine to which the other machine tries to connect. */
+/** The other machine tries to connect to this port of the virtual machine. */
 export const KNOCKED = 8099;
 
 /** The file that the other machine writes when it has connected to KNOCKED. */
@@ -34,7 +33,6 @@ done
 ${inOutside} socat -lf /dev/null TCP4:${MACHINE_IP}:${KNOCKED},forever,interval=0.5,connect-timeout=2 SYSTEM:'echo reached >${KNOCKS}' &
 `;
 
-/** A script that writes the unit `outside`. */
 export const OUTSIDE_UNIT = `
 ${writes('/usr/local/sbin/outside', PROGRAM)}
 ${writes(

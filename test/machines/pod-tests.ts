@@ -1,4 +1,3 @@
-/** Tests Pods on a machine with cgroup v2 and systemd: their ends, resource limits, probes, OOM kills and evictions. */
 import { expect, test } from 'vitest';
 import { containerWeights } from '../support/control-groups.ts';
 import { pod } from '../support/manifests.ts';
@@ -11,12 +10,12 @@ const ENDED = 8;
 export const names = (prefix: string, count: number): string[] =>
   Array.from({ length: count }, (_, index) => `${prefix}-${index}`);
 
-/** Returns a script that sets $group to the folder of the Pod's control group. */
+/** The script sets $group to the folder of the Pod's control group. */
 const findGroup = (name: string): string => `
   uid=$(kubectl get pod ${name} -o jsonpath='{.metadata.uid}')
   group=$(find /sys/fs/cgroup -type d -path '*lifepod*' \\( -name "*pod$uid" -o -name "*pod\${uid//-/_}.slice" \\))`;
 
-/** Returns a script that prints the limits of the Pod's control group in the order of LIFE_LIMITS, one per line. */
+/** The script prints the limits in the order of LIFE_LIMITS, one per line. */
 const printLimits = (name: string): string => `${findGroup(name)}
   cd "$group"; for file in ${Object.keys(LIFE_LIMITS).join(' ')}; do cat $file; done`;
 
@@ -77,7 +76,6 @@ export function limitTest(machine: () => Machine, name: string): void {
   });
 }
 
-/** Defines a test of `count` containers that use up their memory as soon as they start. */
 export function outOfMemoryTest(machine: () => Machine, count: number): void {
   test(`${count} containers that use up their memory at the same time end as OOMKilled`, async () => {
     const greedy = names('greedy', count).map((name) =>

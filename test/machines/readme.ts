@@ -1,11 +1,11 @@
-/** Scripts that write the files that the README instructs users to create. The contents of the files are read from the README. */
+/** Scripts that write the files that the README instructs users to create. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { REPOSITORY } from '../support/lifepod.ts';
 
 const README = readFileSync(join(REPOSITORY, 'README.md'), 'utf8');
 
-/** Returns the code blocks of a section of the README, each with its language. Throws if the README has no such section. */
+/** Returns the code blocks of a section of the README. Throws if the README has no such section. */
 export function blocksOf(section: string): { language: string; text: string }[] {
   const [, text] = README.split(`\n## ${section}\n`);
   if (text === undefined) throw new Error(`README has no section "${section}"`);
@@ -13,10 +13,10 @@ export function blocksOf(section: string): { language: string; text: string }[] 
   return [...own.matchAll(/^```(\w+)\n(.*?)^```/gms)].map(([, language = '', code = '']) => ({ language, text: code }));
 }
 
-/** Returns a script that writes `text`, which must end with a newline, to the file `path`, whose folder must exist. */
+/** The script writes `text`, which must end with a newline, to the file `path`, whose folder must exist. */
 export const writes = (path: string, text: string): string => `cat >${path} <<'END_OF_FILE'\n${text}END_OF_FILE`;
 
-/** Returns a script that writes the files in the section's blocks of the language. A file begins with a comment that is its path. */
+/** Writes the files in the section's blocks of the language. A file begins with a comment that is its path. */
 function filesOf(section: string, language: string): string {
   const files = blocksOf(section)
     .filter((block) => block.language === language)
@@ -40,5 +40,5 @@ export function cniConfiguration(): string {
   return `mkdir -p /etc/cni/net.d\n${writes(CNI_CONFIGURATION, json.text)}`;
 }
 
-/** Returns a script that writes containerd's configuration, with systemd as its cgroup driver. */
+/** The configuration has systemd as the cgroup driver. */
 export const containerdConfiguration = (): string => filesOf(RUNTIME, 'toml');

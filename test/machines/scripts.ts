@@ -1,30 +1,28 @@
-/** Shell scripts that wait for events and print values on a virtual machine, and the Pod that the tests run there. */
+/** Shell scripts for a virtual machine, and the Pod that the tests run there. */
 import { cpuWeight } from '../../src/platform/control-groups/cgroups.ts';
 import { pod } from '../support/manifests.ts';
 
 export const ENDPOINT = 'unix:///run/containerd/containerd.sock';
 
-/** The option of `lifepod up` that limits the number of processes per Pod. */
 export const PIDS_LIMIT = '--pod-pids-limit 400';
 
-/** The folder on the machine that contains the trace file of each Pod. */
 const TRACE = '/var/tmp/trace';
 
 const FORGIVING = { timeoutSeconds: 60, periodSeconds: 1, failureThreshold: 3 };
 
-/** The fields of a Pod's spec (`volumes`) and of its containers (`mount`) that mount the folder of the trace files at /trace. */
+/** These fields of the Pod and of its containers mount the folder of the trace files at /trace. */
 export const traced = {
   volumes: [{ name: 'trace', hostPath: { path: TRACE, type: 'DirectoryOrCreate' } }],
   mount: { volumeMounts: [{ name: 'trace', mountPath: '/trace' }] },
 };
 
-/** Returns the path on the machine of the trace file, to which the containers of the Pod `name` append lines. */
+/** The containers of the Pod `name` append lines to this file. */
 export const traceOf = (name: string): string => `${TRACE}/${name}`;
 
 const append = (name: string, line: string): string => `echo ${line} >>/trace/${name}`;
 
 /**
- * The limits of the control group of a Pod of wholeLife(), by the kernel's file. They are the sum for two containers, because the PreExit
+ * By the kernel's file: the limits of the control group of a Pod of wholeLife(). They are the sum for two containers, because the PreExit
  * entry runs at the same time as the app container.
  */
 export const LIFE_LIMITS = {
@@ -35,8 +33,8 @@ export const LIFE_LIMITS = {
 };
 
 /**
- * Returns a Pod with an init container, an app container and two defer containers. Each writes a line to the trace file, and the app
- * container writes another one when it receives SIGTERM.
+ * The Pod has an init container, an app container and two defer containers. Each writes a line to the trace file, and the app container
+ * writes another one when it receives SIGTERM.
  */
 export function wholeLife(name: string): object {
   const resources = { requests: { cpu: '100m', memory: '32Mi' }, limits: { cpu: '200m', memory: '64Mi' } };
@@ -68,24 +66,21 @@ export const apply = (...items: object[]): string =>
 export const untilReady = (name: string): string =>
   `kubectl wait --for=condition=Ready pod/${name} --timeout=240s >/dev/null`;
 
-/** Returns a script that prints a field of each container status in `list`. `field` is a JSONPath relative to the container status. */
+/** Prints a field of each container status in `list`. `field` is a JSONPath relative to the container status. */
 export const printStatus = (name: string, list: string, field: string): string =>
   `kubectl get pod ${name} -o jsonpath='{.status.${list}[*]${field}}'; echo`;
 
-/** Returns a script that runs the commands, and then waits until the journal of the unit lifepod says that the engine is ready. */
+/** Runs the commands, and then waits until the journal of the unit lifepod says that the engine is ready. */
 export const untilUnitReady = (commands: string): string => `
   since=$(date +%s)
   ${commands}
   timeout 240 grep -qm 1 'is ready after' < <(exec journalctl -f -u lifepod -o cat --since "@$since" 2>/dev/null)`;
 
-/** A script that waits until the engine of the unit lifepod is ready after a boot. */
 export const UNTIL_BOOTED = untilUnitReady('since=$(date -d "$(uptime -s)" +%s)');
 
-/** Returns a script that waits until the trace file of the Pod `name` contains the line. */
 export const untilTraced = (name: string, line: string): string =>
   `timeout 240 grep -qxm 1 '${line}' < <(exec tail -n +1 -F ${traceOf(name)} 2>/dev/null)`;
 
-/** A script that prints everything that lifepod and its Pods have left on the machine. It prints nothing if they have left nothing. */
 export const PRINT_LEFTOVERS = `
   pgrep -af 'containerd-shim|lifepod/src|lifepod/dist|catatonit' || true
   find /sys/fs/cgroup -type d -name '*lifepod[-_]*' -o -type d -name 'kubepods*' | grep -v 'lifepod.*\\.service$' || true

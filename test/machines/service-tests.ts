@@ -1,7 +1,4 @@
-/**
- * Tests Services and NetworkPolicies between two Pods of one node, for TCP, UDP and SCTP, whether or not the kernel passes bridged packets
- * to the rules.
- */
+/** Tests Services and NetworkPolicies between two Pods of one node, whether or not the kernel passes bridged packets to the rules. */
 import { expect, test } from 'vitest';
 import type { Pod } from '../../src/api/generated/types.ts';
 import { pod, WAIT } from '../support/manifests.ts';
@@ -18,21 +15,18 @@ const GATEWAY = '10.222.0.1';
 /** An address of the machine besides MACHINE_IP. An SCTP client that is not bound to an address sends all addresses of its machine. */
 const OTHER_IP = '10.0.2.15';
 
-/** Folders of the machine with which a container of the image busybox can run socat, by their paths in the container. */
+/** With these folders of the machine, a container of the image busybox can run socat. */
 const FOLDERS = { '/machine': '/usr/bin', '/lib': '/usr/lib', '/lib64': '/usr/lib64' };
 const mounts = Object.entries(FOLDERS).map(([mountPath, path], index) => ({ name: `m${index}`, mountPath, path }));
 
-/**
- * A shell script that answers each connection or datagram with `web to` and the client's address. The backlog is for clients that connect
- * at the same time.
- */
+/** Answers each connection or datagram with `web to` and the client's address. The backlog is for clients that connect at the same time. */
 const SERVE = ['TCP4-LISTEN', 'UDP4-RECVFROM', 'SCTP4-LISTEN']
   .map((kind) => {
     const backlog = kind.endsWith('LISTEN') ? ',backlog=64' : '';
     return `/machine/socat ${kind}:${PORT},fork,reuseaddr${backlog} SYSTEM:'echo web to $SOCAT_PEERADDR' &`;
   })
   .join('\n');
-/** A shell command with which the container reaches its own SCTP server. */
+/** With this command, the container reaches its own SCTP server. */
 const ASK_ITSELF = `/machine/socat -u SCTP4:127.0.0.1:${PORT} - | grep web`;
 
 const web = pod('web', {
@@ -102,9 +96,9 @@ const QUESTIONS: readonly Question[] = [
 ];
 
 /**
- * Functions of the shell. ask() asks a server of SERVE for some seconds by a protocol at an address and a port, with socket options of the
- * client, and prints the answer if there is one. The further arguments are a command that runs the client, such as nsenter(1). A UDP client
- * asks again every two seconds, because datagrams may be lost.
+ * ask() asks a server of SERVE for some seconds by a protocol at an address and a port, with socket options of the client, and prints the
+ * answer if there is one. The further arguments are a command that runs the client, such as nsenter(1). A UDP client asks again every two
+ * seconds, because datagrams may be lost.
  */
 const ASK = `ask() {
   local seconds=$1 protocol=$2 to=$3:$4 options=$5
@@ -134,12 +128,12 @@ async function addresses(machine: Machine): Promise<Addresses> {
   return { web: of('web'), client: of('client') };
 }
 
-/** How long a client waits for an answer that it should get, and for one that it should not get. */
+/** In seconds: how long a client waits for an answer that it should get, and for one that it should not get. */
 const [PATIENCE, IMPATIENCE] = [120, 15];
 
 /**
- * Resolves with the answers by question and protocol, such as `client 10.96.7.7:80 SCTP`. The clients run at the same time. Clients that
- * should get no answer, because they are not allowed to reach the server, do not wait as long as the others.
+ * Resolves with the answers by question and protocol, such as `client 10.96.7.7:80 SCTP`. Clients that should get no answer do not wait as
+ * long as the others.
  */
 async function answers(
   machine: Machine,
@@ -165,7 +159,6 @@ async function answers(
 const nameOf = ({ from, address, port }: Question, protocol: Protocol): string =>
   `${from} ${address}:${port} ${protocol}`;
 
-/** Returns the result of answers() if `answer` returns the answer to each question. */
 const all = <T>(answer: (question: Question, protocol: Protocol) => T): Record<string, T> =>
   Object.fromEntries(
     QUESTIONS.flatMap((question) =>

@@ -1,4 +1,3 @@
-/** Tests CronJobs on simulated nodes, with the Job controller and garbage collector: runs that end, and runs that replace each other. */
 import { expect, test } from 'vitest';
 import type { CronJob, CronJobSpec, Job, JobSpec, Pod, PodSpec } from '../../src/api/generated/types.ts';
 import { CRON_JOBS, JOBS, PODS } from '../../src/api/resources.ts';
@@ -16,7 +15,6 @@ interface Changes {
   pod?: Partial<PodSpec>;
 }
 
-/** Creates a CronJob `tick` that runs each minute. */
 async function create({ client, during }: SimulatedCluster, { spec, job, pod }: Changes): Promise<void> {
   const template = { spec: { containers: [container('app')], restartPolicy: 'Never', ...pod } };
   const object: CronJob = {

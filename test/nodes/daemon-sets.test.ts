@@ -1,4 +1,3 @@
-/** Tests DaemonSets on simulated nodes, with the real scheduler: nodes are added, tainted and removed, and updates keep to their limits. */
 import { expect, test } from 'vitest';
 import type { ControllerRevision, DaemonSet, DaemonSetSpec, Node, Pod } from '../../src/api/generated/types.ts';
 import { CONTROLLER_REVISIONS, DAEMON_SETS, NODES, PODS } from '../../src/api/resources.ts';
@@ -9,7 +8,6 @@ import { type SimulatedCluster, startSimulatedCluster } from '../support/simulat
 
 const STRATEGIC = 'application/strategic-merge-patch+json';
 
-/** Starts a DaemonSet `agent` and waits until it has an available Pod on each of the nodes. */
 async function deployed(cluster: SimulatedCluster, nodes: number, spec: Partial<DaemonSetSpec> = {}): Promise<void> {
   const { selector = {}, template = {} } = simpleDeployment('agent', 1).spec ?? {};
   const object: DaemonSet = {
@@ -22,7 +20,7 @@ async function deployed(cluster: SimulatedCluster, nodes: number, spec: Partial<
   await cluster.until<DaemonSet>(DAEMON_SETS, isComplete(nodes));
 }
 
-/** Returns a condition: each of `nodes` nodes has one available Pod of the current template, and the status is up to date. */
+/** Each of `nodes` nodes has one available Pod of the current template, and the status is up to date. */
 const isComplete =
   (nodes: number) =>
   ([agent]: readonly DaemonSet[]): boolean => {
@@ -47,7 +45,6 @@ const version = (value: string): object => ({
   template: { spec: { containers: [{ name: 'app', env: [{ name: 'V', value }] }] } },
 });
 
-/** Waits until all Pods have the version, and calls `check` after each change of Pods until then. */
 async function updated(
   cluster: SimulatedCluster,
   to: string,

@@ -1,7 +1,6 @@
 /**
- * Tests the reasons of terminations, by which defer containers are selected: each controller announces the reason before it deletes a Pod.
- * Each Pod has one entry for each reason; the entry that runs shows the reason. All rows use one cluster, in virtual time, each row a
- * namespace of its own.
+ * Each controller announces the reason before it deletes a Pod. Each Pod has one entry for each reason; the entry that runs shows the
+ * reason. All rows use one cluster, in virtual time, each row a namespace of its own.
  */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { terminationReasons } from '../../src/api/core/v1/pod/status/termination-reasons.ts';
@@ -112,7 +111,7 @@ const evict: Act = (namespace) =>
 const cpu = (amount: string): PodSpec['containers'] => [
   { name: 'app', image: IMAGE, resources: { requests: { cpu: amount } } },
 ];
-/** Creates a Pod of higher priority, for which the node has no room. */
+/** The node has no room for this Pod of higher priority. */
 const preempt: Act = async (namespace) => {
   const high = { apiVersion: 'scheduling.k8s.io/v1', kind: 'PriorityClass', metadata: { name: 'high' }, value: 1000 };
   await cluster.client.resource(PRIORITY_CLASSES).create(high as KubeObject);

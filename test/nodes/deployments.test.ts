@@ -1,4 +1,3 @@
-/** Tests Deployments on simulated nodes: rollouts, and pauses, undos and scaling during rollouts. */
 import { expect, test } from 'vitest';
 import type { Deployment, DeploymentSpec, Pod, ReplicaSet } from '../../src/api/generated/types.ts';
 import { DEPLOYMENTS, PODS, REPLICA_SETS } from '../../src/api/resources.ts';
@@ -10,7 +9,6 @@ const sum = (sets: readonly ReplicaSet[], count: (set: ReplicaSet) => number | u
 const sizeOf = ({ spec }: ReplicaSet): number => spec?.replicas ?? 0;
 const availableOf = ({ status }: ReplicaSet): number => status?.availableReplicas ?? 0;
 
-/** Returns a change of a Deployment's spec that sets the variable V in the template. */
 const version = (value: string): object => ({
   template: { spec: { containers: [{ name: 'app', env: [{ name: 'V', value }] }] } },
 });
@@ -32,7 +30,6 @@ const isComplete =
     return observedGeneration === metadata?.generation && isAvailable && unavailableReplicas === undefined;
   };
 
-/** Resolves once all Pods have the version and are ready, and checks the ReplicaSets after each change until then. */
 async function rolledOver(cluster: SimulatedCluster, to: string | undefined, replicas: number): Promise<void> {
   await cluster.until<ReplicaSet>(REPLICA_SETS, (sets) => {
     expect(sum(sets, sizeOf)).toBeLessThanOrEqual(replicas + 2);
@@ -50,7 +47,6 @@ const AMOUNTS: Partial<DeploymentSpec> = {
   strategy: { type: 'RollingUpdate', rollingUpdate: { maxSurge: 2, maxUnavailable: 3 } },
 };
 
-/** Starts a Deployment `web` and waits until all its Pods are ready. */
 async function deployed(cluster: SimulatedCluster, replicas: number): Promise<void> {
   await cluster.during(
     cluster.client.resource<Deployment>(DEPLOYMENTS).create(simpleDeployment('web', replicas, AMOUNTS)),

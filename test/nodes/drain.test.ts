@@ -1,7 +1,7 @@
 /**
  * Runs the example of the page "Disruptions" of v1.33, step by step, on three simulated nodes: a Deployment with three replicas, of which
- * its PodDisruptionBudget requires two, and another Pod without a budget, while the nodes are drained one after the other. The test
- * compares the Pods with the table of the page at every step. Also tests budgets of Pods with defer containers.
+ * its PodDisruptionBudget requires two, and another Pod without a budget, while the nodes are drained one after the other. Also tests
+ * budgets of Pods with defer containers.
  */
 import { expect, test } from 'vitest';
 import type {
@@ -25,11 +25,10 @@ import type { ApiError } from '../../src/machinery/status.ts';
 import { isReady, simpleDeployment, simplePod, simpleReplicaSet } from '../support/simulated-nodes/objects.ts';
 import { type SimulatedCluster, startSimulatedCluster } from '../support/simulated-nodes/simulated-cluster.ts';
 
-/** How long a Pod takes to terminate, and how long a new Pod takes to become available. */
 const STOP_MILLIS = 30_000;
 const START_MILLIS = 90_000;
 
-/** Returns the spec of Pods so large that a node has room for only two of them. */
+/** A node has room for only two of these Pods. */
 const podSpec = (nodeSelector: Record<string, string> = {}) => {
   const readinessProbe = { exec: { command: ['check'] }, periodSeconds: 10 };
   const resources = { requests: { cpu: '1' } };
@@ -74,7 +73,7 @@ class Example {
     this.#cluster = cluster;
   }
 
-  /** Waits until the table is as on the page, and checks that at least two Pods of the Deployment are available meanwhile. */
+  /** Checks that at least two Pods of the Deployment are available until the table is as on the page. */
   async table(expected: Record<string, string[]>): Promise<void> {
     let shown: Record<string, string[]> = {};
     const text = JSON.stringify(expected);
@@ -89,7 +88,6 @@ class Example {
     });
   }
 
-  /** Waits until the status of the budget contains these numbers. */
   async budget(numbers: [currentHealthy: number, disruptionsAllowed: number]): Promise<void> {
     await this.#cluster.until<PodDisruptionBudget>(POD_DISRUPTION_BUDGETS, ([budget]) => {
       const { currentHealthy, disruptionsAllowed } = budget?.status ?? {};
@@ -110,7 +108,6 @@ class Example {
     return this.evict(...due.map((pod) => this.#nameOf(pod)).sort());
   }
 
-  /** Evicts the Pods one after another. Resolves with the result for each Pod. */
   async evict(...names: string[]): Promise<Record<string, string>> {
     const { client, during } = this.#cluster;
     const pods = client.resource<Pod>(PODS);
@@ -135,7 +132,7 @@ class Example {
     return known;
   }
 
-  /** Returns the Pods by node, each with its state, as in the tables of the page. */
+  /** The result has the form of the tables of the page. */
   #tableOf(pods: readonly Pod[]): Record<string, string[]> {
     const places = [...new Set(pods.map(({ spec }) => spec?.nodeName ?? 'without a node'))].sort();
     const at = (place: string): Pod[] => pods.filter(({ spec }) => (spec?.nodeName ?? 'without a node') === place);

@@ -1,4 +1,3 @@
-/** Tests endpoints of Services on simulated nodes: zones, rollouts, removed nodes, and no writes while nothing changes. */
 import { expect, test } from 'vitest';
 import type { Deployment, Endpoint, EndpointSlice, Endpoints, Service } from '../../src/api/generated/types.ts';
 import { DEPLOYMENTS, ENDPOINT_SLICES, ENDPOINTS, SERVICES } from '../../src/api/resources.ts';
@@ -9,7 +8,6 @@ import { type SimulatedCluster, startSimulatedCluster } from '../support/simulat
 const ZONES = ['east', 'west', 'north'];
 const NODES_IN_ZONES = ZONES.map((zone) => ({ labels: { 'topology.kubernetes.io/zone': zone } }));
 
-/** Starts a Deployment `web` behind a Service of the same name. */
 async function served({ client, during }: SimulatedCluster, replicas: number): Promise<void> {
   const service: Service = {
     apiVersion: 'v1',
@@ -24,7 +22,7 @@ async function served({ client, during }: SimulatedCluster, replicas: number): P
 const endpointsOf = (slices: readonly EndpointSlice[]): Endpoint[] =>
   slices.filter(({ metadata }) => metadata.namespace === 'default').flatMap(({ endpoints }) => endpoints);
 
-/** Waits until the Service has this many endpoints, all of them ready; checks after each change that no address occurs twice. */
+/** Checks after each change that no address occurs twice. */
 async function endpointsOnce(
   cluster: SimulatedCluster,
   count: number,

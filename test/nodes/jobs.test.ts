@@ -1,4 +1,4 @@
-/** Tests Jobs on simulated nodes, with the real scheduler, node agents, garbage collector and ttl-after-finished, in virtual time. */
+/** Uses the real scheduler, node agents, garbage collector and ttl-after-finished, in virtual time. */
 import { expect, test } from 'vitest';
 import type { Job, JobSpec, Node, Pod, PodSpec } from '../../src/api/generated/types.ts';
 import { JOBS, NODES, PODS } from '../../src/api/resources.ts';
@@ -93,7 +93,6 @@ test('a Job whose node is removed runs its Pod on another node, and the failure 
 });
 
 test('a Job counts its Pods only after their defer containers, waits for these when it is suspended, and ends after them', async () => {
-  // The defer container takes 20 s. The app runs until it is stopped.
   const script = ({ container }: SimulatedRun): ContainerScript =>
     container === 'bye' ? { runMillis: 20 * SECOND, exitCode: 0 } : {};
   await using cluster = await start(2, script);

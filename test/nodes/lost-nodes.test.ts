@@ -1,4 +1,3 @@
-/** Tests nodes whose agents die, and nodes that are removed, step by step in virtual time: what happens to their Pods, and when. */
 import { expect, test } from 'vitest';
 import type { CoreV1Event, Node, Pod, PodCondition, StatefulSet, Taint } from '../../src/api/generated/types.ts';
 import { EVENTS, NODES, PODS, REPLICA_SETS, STATEFUL_SETS } from '../../src/api/resources.ts';
@@ -9,7 +8,7 @@ const STRATEGIC = 'application/strategic-merge-patch+json';
 /** Longer than any wait of the controllers. */
 const LONG_MILLIS = 1_200_000;
 
-/** Starts a cluster in virtual time. Its defer containers, whose names begin with `defer-`, run for a second. */
+/** Defer containers, whose names begin with `defer-`, run for a second. */
 const start = (nodes: number): Promise<SimulatedCluster> =>
   startSimulatedCluster({
     nodes,
@@ -144,7 +143,7 @@ test('while no agent lives, no Pod is evicted and no node keeps a NoExecute tain
   );
 });
 
-/** Returns a Pod `db` on node-2 with a defer container. A finalizer keeps the Pod after its end. */
+/** A finalizer keeps the Pod after its end. */
 const keptPod = (): Pod => {
   const pod = simplePod('db', { nodeName: 'node-2', deferContainers: [ENTRY] });
   return { ...pod, metadata: { ...pod.metadata, finalizers: ['example.com/keep'] } };
@@ -153,7 +152,6 @@ const isOver = (pod: Pod): boolean => {
   const reason = conditionOf(pod, 'Deferred')?.reason;
   return reason !== undefined && reason !== 'DeferContainersRunning';
 };
-/** Removes the finalizer, and waits until no Pod exists. */
 async function letGo(cluster: SimulatedCluster): Promise<void> {
   const change = { metadata: { finalizers: [] } };
   const pods = cluster.client.resource<Pod>(PODS);

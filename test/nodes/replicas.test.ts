@@ -1,4 +1,3 @@
-/** Tests ReplicaSets and ReplicationControllers on simulated nodes. */
 import { expect, test } from 'vitest';
 import type { Pod, ReplicaSet } from '../../src/api/generated/types.ts';
 import { PODS, REPLICA_SETS } from '../../src/api/resources.ts';

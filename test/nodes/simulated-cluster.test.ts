@@ -1,4 +1,3 @@
-/** Tests that the nodes of a simulated cluster behave as several machines do, in real and in virtual time. */
 import { existsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { expect, test } from 'vitest';
@@ -20,7 +19,6 @@ const numbered = (count: number): Pod[] => Array.from({ length: count }, (_, i) 
 const startsOf = ({ runtime }: SimulatedNode): string[] =>
   runtime.trace.filter(({ what }) => what === 'start').map(({ podUid }) => podUid);
 
-/** Resolves with the UIDs of the Pods by node, each in order. */
 async function podsByNode(cluster: SimulatedCluster): Promise<Record<string, string[]>> {
   const { items } = await cluster.client.resource<Pod>(PODS).list();
   const byNode = Object.groupBy(items, ({ spec }) => spec?.nodeName ?? '');
@@ -103,7 +101,7 @@ test.each(['real', 'virtual'] as const)(
     const node = cluster.node('node-2');
     const before = (await podsByNode(cluster))['node-2'] ?? [];
     node.kill();
-    // While the agent is dead, one Pod is deleted and a new one is bound to the node.
+    // The agent is dead now.
     const [gone, kept] = (await cluster.client.resource<Pod>(PODS).list()).items.filter(
       ({ spec }) => spec?.nodeName === 'node-2',
     );
@@ -165,7 +163,6 @@ test('a node whose agent stays dead becomes NotReady, and its Pods are evicted, 
   const nodes = (await cluster.client.resource<Node>(NODES).list()).items.filter(isReady);
   expect(nodes.map(({ metadata }) => metadata.name)).toEqual(['node-1', 'node-3']);
 
-  // The agent is restarted and ends the Pods, and the node is Ready again.
   await cluster.restart('node-2');
   await cluster.until<Node>(NODES, allReady(3));
   await cluster.until<Pod>(PODS, allReady(4));

@@ -1,4 +1,3 @@
-/** Tests Pods that spread over simulated nodes, with the real scheduler, while nodes are cordoned and their agents restart. */
 import { expect, test } from 'vitest';
 import type { Node, Pod, StatefulSet } from '../../src/api/generated/types.ts';
 import { NODES, PODS, STATEFUL_SETS } from '../../src/api/resources.ts';

@@ -1,4 +1,3 @@
-/** Tests StatefulSets on simulated nodes, with the real scheduler: order, updates, defer containers, and nodes whose agents are killed. */
 import { expect, test } from 'vitest';
 import type { PersistentVolumeClaim, Pod, StatefulSet, StatefulSetSpec } from '../../src/api/generated/types.ts';
 import { PERSISTENT_VOLUME_CLAIMS, PODS, STATEFUL_SETS } from '../../src/api/resources.ts';
@@ -14,7 +13,6 @@ const STRATEGIC = 'application/strategic-merge-patch+json';
 const start = (options: Partial<SimulatedClusterOptions> = {}): Promise<SimulatedCluster> =>
   startSimulatedCluster({ nodes: 3, time: 'virtual', ...options });
 
-/** Creates a StatefulSet `db`. */
 async function created(
   cluster: SimulatedCluster,
   replicas: number,
@@ -30,7 +28,7 @@ async function created(
   await cluster.during(cluster.client.resource<StatefulSet>(STATEFUL_SETS).create(object));
 }
 
-/** Returns a condition: `replicas` Pods are available and have the current template, and the status is up to date. */
+/** `replicas` Pods are available and have the current template, and the status is up to date. */
 const isComplete =
   (replicas: number) =>
   ([set]: readonly StatefulSet[]): boolean => {
@@ -51,7 +49,6 @@ const isActive = ({ metadata }: Pod): boolean => metadata.deletionTimestamp === 
 const ordinalOf = ({ metadata }: Pod): number => Number(metadata.name.slice('db-'.length));
 const byOrdinal = (pods: readonly Pod[]): Pod[] => [...pods].sort((a, b) => ordinalOf(a) - ordinalOf(b));
 
-/** Waits until all Pods are ready and have the version, and calls `check` after each change of Pods until then. */
 async function completed(
   cluster: SimulatedCluster,
   replicas: number,
@@ -114,7 +111,7 @@ test('a Pod that is deleted, replaced or scaled down has no successor before its
   await created(cluster, 2, { podManagementPolicy: 'Parallel', template: { ...template, spec } });
   await completed(cluster, 2, '1');
   const alive = new Map<string, string>();
-  /** Checks that no Pod is replaced within 60 s of its deletion, because its defer containers cannot have ended by then. */
+  /** No Pod may be replaced within 60 s of its deletion, because its defer containers cannot have ended by then. */
   const began = new Map<string, number>();
   const check = (pods: readonly Pod[]): void => {
     for (const pod of pods) {

@@ -1,4 +1,3 @@
-/** Tests which steps of workloads wait until the defer containers of earlier Pods have ended, in virtual time. */
 import { expect, test } from 'vitest';
 import type { Pod, PodSpec } from '../../src/api/generated/types.ts';
 import { DAEMON_SETS, DEPLOYMENTS, JOBS, PODS, STATEFUL_SETS } from '../../src/api/resources.ts';
@@ -29,7 +28,7 @@ const NEW_VERSION = {
 
 interface Lists {
   cluster: SimulatedCluster;
-  /** The time at which each list of defer containers began, by the name of the Pod. */
+  /** When each list of defer containers began, by the name of the Pod. */
   begun: ReadonlyMap<string, number>;
   isRunning(pod: Pod): boolean;
 }

@@ -1,6 +1,6 @@
 /**
- * The specification of defer containers, version 2, sentence by sentence, each with the tests that verify it.
- * test/tidy/spec.test.ts checks that these tests exist, and that no awaited part of lifepod (`awaits`) exists already.
+ * The specification of defer containers, version 2, sentence by sentence, each with the tests that verify it. test/tidy/spec.test.ts checks
+ * that these tests exist, and that no awaited part of lifepod (`awaits`) exists already.
  */
 
 import { fieldSentences, validationSentences } from './defer-fields.ts';

@@ -1,4 +1,4 @@
-/** The specification of defer containers: restarts of the agent, workloads, the example lives, and the changes from version 1. */
+/** Restarts of the agent, workloads, the example lives, and the changes from version 1. */
 import type { Sentence } from './sentence.ts';
 
 const fields = 'src/api/core/v1/pod/defer-containers.test.ts';

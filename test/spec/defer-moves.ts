@@ -1,4 +1,4 @@
-/** The specification of defer containers, "Time": extensions and outages that move a deadline, and entries that fail or are given up. */
+/** The section "Time": extensions and outages that move a deadline, and entries that fail or are given up. */
 import type { Sentence } from './sentence.ts';
 
 const control = 'src/api/core/v1/pod/defer-control.test.ts';

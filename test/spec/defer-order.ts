@@ -1,4 +1,3 @@
-/** The specification of defer containers: the order of a termination. */
 import type { Sentence } from './sentence.ts';
 
 const e2e = 'test/e2e/defer.test.ts';

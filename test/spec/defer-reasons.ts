@@ -1,4 +1,4 @@
-/** The specification of defer containers, "When the list runs": the reason of a termination, and the entries that are due for it. */
+/** The section "When the list runs": the reason of a termination, and the entries that are due for it. */
 import type { Sentence } from './sentence.ts';
 
 const onContainers = 'test/long/defer-fields.test.ts';

@@ -1,4 +1,3 @@
-/** The specification of defer containers: status and events. */
 import type { Sentence } from './sentence.ts';
 
 const fields = 'src/api/core/v1/pod/defer-containers.test.ts';

@@ -1,4 +1,4 @@
-/** The specification of defer containers: the information, resources, images, references and volumes of an entry. */
+/** The information, resources, images, references and volumes of an entry. */
 import type { Sentence } from './sentence.ts';
 
 const validation = 'src/api/core/v1/pod/validation/validate-defers.test.ts';

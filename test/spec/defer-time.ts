@@ -1,4 +1,4 @@
-/** The specification of defer containers, "Time": the sentences before those about extensions. */
+/** The section "Time": the sentences before those about extensions. */
 import type { Sentence } from './sentence.ts';
 
 const e2e = 'test/e2e/defer.test.ts';

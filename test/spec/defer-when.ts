@@ -1,4 +1,3 @@
-/** The specification of defer containers: when the list runs. */
 import type { Sentence } from './sentence.ts';
 
 const e2e = 'test/e2e/defer.test.ts';

@@ -1,5 +1,3 @@
-/** Types for the sentences of the specification of defer containers and the tests that verify them. */
-
 /** The file of a test and a part of its title. For a test with a table, the part may be the title of a row. */
 export type TestOf = readonly [file: string, title: string];
 
@@ -7,7 +5,7 @@ export interface Sentence {
   /** The sentence as it is in the specification. */
   says: string;
   tests: readonly TestOf[];
-  /** Paths of parts of lifepod that do not exist yet, without which the sentence or a part of it cannot be tested. */
+  /** Paths of parts of lifepod that do not exist yet. Without them, the sentence or a part of it cannot be tested. */
   awaits?: readonly string[];
   /** Why the sentence, or a part of it, has no test. */
   untested?: string;

@@ -1,13 +1,9 @@
-/**
- * Applies manifests for tests. A test whose subject is `kubectl apply` runs kubectl; the others only need the objects, and an apply over
- * one connection takes a small part of the processor time that kubectl takes to start.
- */
+/** An apply over one connection takes a small part of the processor time that kubectl takes to start. */
 import { parseAllDocuments } from 'yaml';
 import { kinds } from '../../src/api/kinds.ts';
 import type { KubeList, KubeObject } from '../../src/machinery/meta.ts';
 import type { Connect } from './connection.ts';
 
-/** Returns the objects of a manifest: one object, a List, or YAML documents with objects and Lists. */
 function objectsOf(manifest: object | string): KubeObject[] {
   const documents =
     typeof manifest === 'string' ? parseAllDocuments(manifest).map((document) => document.toJS()) : [manifest];
@@ -17,8 +13,8 @@ function objectsOf(manifest: object | string): KubeObject[] {
 }
 
 /**
- * Returns a function that applies a manifest on the server, object by object. Objects without a namespace belong to the namespace of the
- * kubeconfig's context. The function rejects with the error of the API, or if the kind is unknown.
+ * Returns a function that applies a manifest on the server. Objects without a namespace belong to the namespace of the kubeconfig's
+ * context. The function rejects with the error of the API, or if the kind is unknown.
  */
 export const applier =
   (connect: Connect) =>

@@ -1,11 +1,10 @@
 /**
- * Builds lifepod as the npm package has it, before the tests with real engines. A test run starts some hundred engines and several hundred
- * commands, and each would take half a second of a processor more to load the modules from src/. Some tests, such as those of the demo,
- * still run the sources, as users of a clone do.
+ * Builds lifepod as the npm package has it. A test run starts some hundred engines and several hundred commands, and each would take half a
+ * second of a processor more to load the modules from src/.
  *
  * Writes node_modules/.cache/lifepod-tests/HASH, a folder for each version of the sources, so that a run continues undisturbed while
- * another one builds. A later run uses the folder again, and removes folders that no run has used for a day. To run the tests with the
- * sources, set LIFEPOD_TEST_LAUNCHER to the path of bin/lifepod.
+ * another one builds. Removes folders that no run has used for a day. To run the tests with the sources, set LIFEPOD_TEST_LAUNCHER to the
+ * path of bin/lifepod.
  */
 import { createHash } from 'node:crypto';
 import {
@@ -27,17 +26,11 @@ import { LAUNCHER_VARIABLE, REPOSITORY } from './launcher.ts';
 
 const BUILDS = join(REPOSITORY, 'node_modules/.cache/lifepod-tests');
 const INPUTS = ['src/**/*.{ts,proto,json}', 'src/cli/completion/*', 'bin/*', 'scripts/bundle.ts', 'package-lock.json'];
-/**
- * The parts of the checkout to which a build has links, because bin/lifepod and the modules use them. The launcher must be a copy,
- * because it looks for dist/ next to itself.
- */
+/** A build has links to these parts of the checkout. The launcher must be a copy, because it looks for dist/ next to itself. */
 const LINKS = ['.git', 'examples', 'node_modules', 'package.json'];
 const UNUSED_MILLIS = 86_400_000;
 
-/**
- * Builds the sources if there is no build of them yet, and passes the path of its launcher to the workers. Vitest calls this function once
- * for each project before it starts the workers, which inherit the environment.
- */
+/** Vitest calls this function once for each project before it starts the workers, which inherit the environment. */
 export default async function setUp(): Promise<void> {
   if (process.env[LAUNCHER_VARIABLE] !== undefined) return;
   const folder = join(BUILDS, hashOfInputs());
@@ -46,11 +39,10 @@ export default async function setUp(): Promise<void> {
   utimesSync(folder, now, now);
   removeUnused(now.getTime() - UNUSED_MILLIS);
   process.env[LAUNCHER_VARIABLE] = join(folder, 'bin/lifepod');
-  // Tests give commands a HOME of their own, which has no compiled code of earlier commands. The commands share this cache instead.
+  // Tests give commands a HOME of their own, which has no compiled code of earlier commands.
   process.env['NODE_COMPILE_CACHE'] ??= join(folder, 'compiled');
 }
 
-/** Returns a hash of the checkout's path and of all files that the build depends on. */
 function hashOfInputs(): string {
   const hash = createHash('sha256').update(REPOSITORY);
   for (const path of globSync(INPUTS, { cwd: REPOSITORY }).sort()) {

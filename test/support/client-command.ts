@@ -11,11 +11,11 @@ export interface ClientCommand {
   /** Resolves with the match when standard output or standard error matches the pattern. Rejects if the command ends without a match. */
   printed(pattern: RegExp): Promise<RegExpExecArray>;
   kill(signal: NodeJS.Signals): void;
-  /** Resolves with the result when the command has ended. The exit code is -1 if a signal ended the command. */
+  /** Resolves when the command has ended. The exit code is -1 if a signal ended the command. */
   ended: Promise<CommandResult>;
 }
 
-/** Starts the command with the engine's kubeconfig and bin/ on the PATH. Kills the command after the deadline. */
+/** The command has the engine's kubeconfig, and bin/ on the PATH. It is killed after the deadline. */
 export function startClient(
   lifepod: RunningLifepod,
   command: string,

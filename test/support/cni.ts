@@ -1,4 +1,4 @@
-/** Attaches network namespaces to the Pod network as a runtime does with libcni: calls the plugins, and keeps libcni's record. */
+/** Attaches network namespaces to the Pod network as a runtime does with libcni. */
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { CNI_CACHE, type HostPort } from '../../src/network/pod-network/attachments.ts';
@@ -22,7 +22,7 @@ interface Result {
 const recordPath = (instance: Instance, { name }: Sandbox): string =>
   join(CNI_CACHE, `${networkNames(instance).network}-${name}-eth0`);
 
-/** Attaches the sandbox with the plugins, writes libcni's record, and resolves with the addresses of the sandbox. */
+/** Also writes libcni's record. Resolves with the addresses of the sandbox. */
 export async function attach(instance: Instance, sandbox: Sandbox): Promise<string[]> {
   const result = await callPlugins(instance, sandbox, 'ADD');
   const record = {
@@ -39,7 +39,7 @@ export async function attach(instance: Instance, sandbox: Sandbox): Promise<stri
   return (result as Result).ips.map(({ address }) => address.split('/')[0] as string);
 }
 
-/** Returns the host ports as containerd writes them, with fields that begin with a capital letter. */
+/** Returns the host ports as containerd writes them, with capital letters. */
 const portMappingsOf = ({ hostPorts = [] }: Sandbox): object[] =>
   hostPorts.map(({ protocol, hostPort, containerPort, hostIp }) => ({
     Protocol: protocol,
@@ -54,8 +54,7 @@ export async function detach(instance: Instance, sandbox: Sandbox): Promise<void
 }
 
 /**
- * Calls each plugin of the configuration, for DEL in reverse order, with the result of the previous one. Resolves with the last result.
- * Rejects if a plugin fails.
+ * Calls the plugins of the configuration, for DEL in reverse order, with the result of the previous plugin. Resolves with the last result.
  */
 async function callPlugins(instance: Instance, sandbox: Sandbox, command: 'ADD' | 'DEL'): Promise<unknown> {
   const { name, machine } = sandbox;

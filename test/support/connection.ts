@@ -5,13 +5,12 @@ import type { ResourceApi } from '../../src/ports/backend.ts';
 
 export interface Connection {
   api: ResourceApi;
-  /** The namespace of the kubeconfig's context. */
   namespace: string;
 }
 
 export type Connect = () => Promise<Connection>;
 
-/** Returns a function that resolves with the connection. Each call reads the kubeconfig: a restarted engine may have another port. */
+/** Reads the kubeconfig at each call, because a restarted engine may have another port. */
 export function connector(kubeconfig: string): Connect {
   let last: { text: string; connection: Connection } | undefined;
   return async () => {

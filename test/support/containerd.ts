@@ -1,11 +1,10 @@
-/** Accesses an engine's private containerd directly, without the engine. */
 import { basename } from 'node:path';
 import { runtimeProcesses } from '../../src/engine/leftovers.ts';
 import { runCommandOk } from '../../src/platform/processes.ts';
 import { containerdPaths } from '../../src/runtime/containerd/paths.ts';
 import type { RunningLifepod } from './lifepod.ts';
 
-/** Returns the PID of the engine's containerd. Throws unless exactly one is running. */
+/** Throws unless exactly one containerd of the engine is running. */
 export function containerdPid({ dataDir }: RunningLifepod): number {
   const found = runtimeProcesses(dataDir).filter(({ commandLine }) => basename(commandLine[0] ?? '') === 'containerd');
   const [process] = found;
@@ -15,9 +14,8 @@ export function containerdPid({ dataDir }: RunningLifepod): number {
   return process.pid;
 }
 
-/** Kills containerd with SIGKILL. The engine starts a new one; shims and containers keep running. */
+/** The engine starts a new containerd; shims and containers keep running. */
 export const killContainerd = (lifepod: RunningLifepod): void => void process.kill(containerdPid(lifepod), 'SIGKILL');
 
-/** Runs ctr on the engine's containerd, in the namespace k8s.io, and resolves with its output. */
 export const ctr = ({ dataDir }: RunningLifepod, ...args: string[]): Promise<string> =>
   runCommandOk('ctr', ['-a', containerdPaths(dataDir).socket, '-n', 'k8s.io', ...args]);

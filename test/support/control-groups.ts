@@ -1,4 +1,4 @@
-/** Reads the limits and processes of the control groups of an engine's Pods from the kernel's files, on cgroup v1 and v2. */
+/** Reads the control groups of an engine's Pods from the kernel's files, on cgroup v1 and v2. */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Pod } from '../../src/api/generated/types.ts';
@@ -8,7 +8,7 @@ import { statusOf } from './pods.ts';
 
 const version = existsSync(join(CGROUP_ROOT, 'cgroup.controllers')) ? 2 : 1;
 
-/** The limits of a group. A limit that is not set is 'none'. */
+/** A limit that is not set is 'none'. */
 export interface GroupLimits {
   /** CPU shares (version 1) or weight (version 2). */
   shares: string;
@@ -21,8 +21,8 @@ export interface GroupLimits {
 export const shares = (count: number): string => String(version === 1 ? count : cpuWeight(count));
 
 /**
- * Returns the weights that the group of a container with `count` CPU shares may have in version 2. runc calculates the weight, since
- * version 1.3.2 with another formula.
+ * Returns the weights that the group of a container may have in version 2. runc calculates the weight, since version 1.3.2 with another
+ * formula.
  */
 export const containerWeights = (count: number): string[] => {
   const bits = Math.log2(count);
@@ -34,10 +34,7 @@ const file = (controller: string, group: string, name: string): string => {
   const path = join(CGROUP_ROOT, version === 1 ? controller : '', group, name);
   return existsSync(path) ? readFileSync(path, 'utf8').trim() : 'none';
 };
-/**
- * Returns the value of a limit file, or 'none' if the value means that there is no limit. Version 1 shows a missing memory limit as a
- * number near the size of the address space.
- */
+/** Version 1 shows a missing memory limit as a number near the size of the address space. */
 const limited = (text: string): string => (text === 'max' || text === '-1' || Number(text) > 2 ** 62 ? 'none' : text);
 
 export const limitsOf = (group: string): GroupLimits =>
@@ -55,14 +52,14 @@ export const limitsOf = (group: string): GroupLimits =>
         pids: limited(file('', group, 'pids.max')),
       };
 
-/** Returns the swap limit, in bytes, of a group that has a memory limit, or 'none' if the kernel does not account swap. */
+/** Returns the swap limit of a group with a memory limit, in bytes, or 'none' if the kernel does not account swap. */
 export function swapBytesOf(group: string): string {
   if (version === 2) return file('', group, 'memory.swap.max');
   const together = file('memory', group, 'memory.memsw.limit_in_bytes');
   return together === 'none' ? together : String(Number(together) - Number(limitsOf(group).memoryBytes));
 }
 
-/** Returns the path of the group kubepods of an engine, or of a group below it; `parts` are the names of the groups below kubepods. */
+/** `parts` are the names of the groups below kubepods. */
 export const groupIn = (dataDir: string, ...parts: string[]): string =>
   join(cgroupRootOf(dataDir), 'kubepods', ...parts);
 
@@ -71,11 +68,11 @@ export function podGroup(dataDir: string, pod: Pod): string {
   return groupIn(dataDir, ...(qos === 'Guaranteed' ? [] : [qos.toLowerCase()]), `pod${pod.metadata.uid}`);
 }
 
-/** Returns the path of a container's group. The name of the group is the container ID without a prefix such as containerd://. */
+/** The name of the group is the container ID without a prefix such as containerd://. */
 export const containerGroup = (dataDir: string, pod: Pod, container: string): string =>
   join(podGroup(dataDir, pod), statusOf(pod, container).containerID?.replace(/^.*:\/\//, '') ?? '');
 
-/** Returns the PIDs, on the host, of the processes in a group. */
+/** The PIDs are those on the host. */
 export const processesOf = (group: string): number[] => file('memory', group, 'cgroup.procs').split('\n').map(Number);
 
 export const groupExists = (group: string): boolean =>

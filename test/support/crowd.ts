@@ -1,7 +1,7 @@
 /**
- * A crowd of clients of one user: `node crowd.ts` with a Crowd as JSON on one line of standard input. Each client sends a request on a
- * connection of its own, and another one after each response. Prints `sent` once every client has sent a request. When standard input ends,
- * prints the number of responses by status code as JSON, and ends.
+ * A crowd of clients of one user: `node crowd.ts` with a Crowd as JSON on one line of standard input. Each client sends one request after
+ * another on a connection of its own. Prints `sent` once every client has sent a request. When standard input ends, prints the number of
+ * responses by status code as JSON.
  */
 import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
@@ -23,7 +23,7 @@ export interface Crowd {
 
 /** How many clients connect at a time, so that TLS handshakes stay below the server's limit. */
 const BATCH = 100;
-/** How long a client waits after a refusal, as the Retry-After of the server says. */
+/** As the Retry-After of the server says. */
 const RETRY_MILLIS = 1000;
 
 const lines = createInterface({ input: process.stdin });
@@ -35,7 +35,7 @@ const over = once(lines, 'close').then(() => {
   isOver = true;
 });
 
-/** Sends one request, and calls `sent` once its connection is established. Resolves to the status code when the response arrives. */
+/** Calls `sent` once the connection is established. Resolves to the status code. */
 async function ask(agent: Agent, sent: () => void): Promise<number> {
   const headers = endlessBody === '' ? {} : { 'content-length': endlessBody.length + 1 };
   const outgoing = request({ ...address, agent, method, path, headers });

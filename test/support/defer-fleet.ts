@@ -1,6 +1,6 @@
 /**
- * A fleet: many Pods with defer containers in a namespace of their own, which a test starts, deletes and examines together. The engine may
- * be restarted between these steps. The log of each Pod (see defer-pods.ts) shows which steps ran, and its PodRecord how its entries ended.
+ * A fleet: many Pods with defer containers that a test starts, deletes and examines together. The engine may be restarted between these
+ * steps. The log of each Pod (see defer-pods.ts) shows which steps ran.
  */
 
 import type { PodRecord, PodTransition } from '../../src/api/generated/types.ts';
@@ -11,7 +11,6 @@ import type { RunningLifepod } from './lifepod.ts';
 
 const PATIENCE = '--timeout=120s';
 
-/** How an entry ended. */
 export interface EntryEnd {
   type: string;
   exitCode?: number;
@@ -26,20 +25,20 @@ export interface Fleet {
   start(make: (name: string, index: number) => Record<string, unknown>): Promise<void>;
   /** Deletes the named Pods (by default all) at the same time, over connections that are already open. */
   delete(names?: readonly string[]): Promise<void>;
-  /** Resolves when the line is in the log of each of the named Pods (by default all). */
+  /** Resolves when the log of each named Pod (by default all) has the line. */
   untilLogged(line: string, names?: readonly string[]): Promise<void>;
   /** Deletes the named Pods (by default all) that still exist, and resolves when none of them exists in the API. */
   gone(names?: readonly string[]): Promise<void>;
   log(name: string): string[];
-  /** Resolves with the transitions of all Pods, by name, when the PodRecords of all Pods contain the transition Gone. */
+  /** Resolves with the transitions by Pod when all PodRecords contain the transition Gone. */
   lives(): Promise<Map<string, PodTransition[]>>;
-  /** Resolves with the ends of the entries of all Pods, by the name of the Pod and then of the entry. */
+  /** By Pod and entry. */
   ends(): Promise<Map<string, Record<string, EntryEnd>>>;
-  /** Resolves with a line for each Pod for which `isRight` returns false. The line contains the Pod's log and the ends of its entries. */
+  /** Resolves with a line for each Pod for which `isRight` returns false, with the Pod's log and the ends of its entries. */
   problems(isRight: (log: readonly string[], ends: Record<string, EntryEnd>) => boolean): Promise<string[]>;
 }
 
-/** Creates the namespace, and resolves with a fleet of `size` Pods in it. The names of the Pods begin with the name of the namespace. */
+/** Creates the namespace. The names of the Pods begin with the name of the namespace. */
 export async function fleet(lifepod: RunningLifepod, namespace: string, size: number): Promise<Fleet> {
   await lifepod.kubectlOk('create', 'namespace', namespace);
   const names = Array.from({ length: size }, (_, index) => `${namespace}-${index}`);

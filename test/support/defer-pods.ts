@@ -1,6 +1,6 @@
 /**
- * Pods with defer containers for end-to-end tests. Each entry writes "begin NAME" and "end NAME" to a log. Between these lines, it may
- * wait for a gate, a file that the test creates. The log is in a folder of the node that outlives the Pod and is mounted at /work.
+ * Pods with defer containers for end-to-end tests. Each entry writes "begin NAME" and "end NAME" to a log. Between these lines, it may wait
+ * for a gate, a file that the test creates. The log is in a folder of the node that outlives the Pod and is mounted at /work.
  */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -12,7 +12,6 @@ import { pod, type ScriptedContainer } from './manifests.ts';
 
 const WORK = { volumeMounts: [{ name: 'work', mountPath: '/work' }] };
 
-/** Returns a shell command that waits until the test opens the gate `name`. */
 export const gate = (name: string): string => `until [ -e /work/open-${name} ]; do usleep 20000; done`;
 
 /** Returns an entry that runs `script` between its two lines in the log. */
@@ -24,7 +23,6 @@ export const entry = (name: string, script = ':', more: object = {}): ScriptedCo
 });
 export const POST = { trigger: 'PostExit' };
 
-/** An app container that writes a line to the log when it receives SIGTERM. */
 export const TELLING: ScriptedContainer = {
   name: 'app',
   script: 'trap "echo app stops >>/work/log; exit 0" TERM; while :; do sleep 3600 & wait $!; done',
@@ -34,7 +32,6 @@ export const TELLING: ScriptedContainer = {
 const folder = ({ dataDir }: RunningLifepod, name: string): string => join(dataDir, 'outliving', name);
 
 type DropFirst<T extends unknown[]> = T extends [unknown, ...infer Rest] ? Rest : never;
-/** The arguments of deferPod() without the first one, the engine. */
 export type DeferPodArguments = DropFirst<Parameters<typeof deferPod>>;
 
 export function deferPod(
@@ -52,7 +49,6 @@ export function deferPod(
 }
 
 export const logOf = (lifepod: RunningLifepod, name: string): string[] => linesOf(join(folder(lifepod, name), 'log'));
-/** Resolves once the log of the Pod has the line `count` times. */
 export const untilLogged = (lifepod: RunningLifepod, name: string, line: string, count = 1): Promise<void> =>
   untilLogHas(join(folder(lifepod, name), 'log'), line, count);
 
@@ -60,7 +56,7 @@ export function openGate(lifepod: RunningLifepod, name: string, ...gates: string
   for (const each of gates) writeFileSync(join(folder(lifepod, name), `open-${each}`), '');
 }
 
-/** Makes the Pod lose its sandbox by killing the sandbox's pause process. Rejects if the process that it finds is not a pause process. */
+/** Makes the Pod lose its sandbox by killing the sandbox's pause process. */
 export async function killPause(lifepod: RunningLifepod, { metadata }: Pod): Promise<void> {
   const sandbox = `labels."io.kubernetes.pod.uid"==${metadata.uid},labels."io.cri-containerd.kind"==sandbox`;
   const id = (await ctr(lifepod, 'containers', 'ls', '-q', sandbox)).trim();

@@ -1,7 +1,4 @@
-/**
- * Deletes objects for tests. A test whose subject is `kubectl delete` runs kubectl; the others only need the objects to end, and requests
- * over one connection take a small part of the processor time that kubectl takes to start.
- */
+/** Requests over one connection take a small part of the processor time that kubectl takes to start. */
 import { parseArgs } from 'node:util';
 import type { KubeObject } from '../../src/machinery/meta.ts';
 import { isApiError } from '../../src/machinery/status.ts';
@@ -14,9 +11,9 @@ const POLICIES: Record<string, string> = { background: 'Background', foreground:
 
 /**
  * Returns a function that takes the arguments of `kubectl delete` (`KIND NAME…` or `KIND/NAME…`, -n, -l, --all, --now, --grace-period,
- * --force, --cascade, --ignore-not-found, --wait=false), and resolves when the objects no longer exist, or with --wait=false when they
- * have been deleted. It rejects with the error of the API, if a kind is unknown, and if an object still exists after --timeout, by
- * default two minutes.
+ * --force, --cascade, --ignore-not-found, --wait=false). It resolves when the objects no longer exist, or with --wait=false when they have
+ * been deleted. It rejects with the error of the API, if a kind is unknown, and if an object still exists after --timeout, by default two
+ * minutes.
  */
 export const deleter =
   (connect: Connect) =>
@@ -64,7 +61,7 @@ export const deleter =
 
 const nameOf = ({ metadata }: KubeObject): string => metadata.name;
 
-/** Deletes the object, and resolves with its UID; with undefined if the response does not contain the UID. */
+/** Resolves with the object's UID; undefined if the response does not contain the UID. */
 async function deleteOne(
   { api }: Connection,
   { ref, namespace, name = '' }: Named,
@@ -74,9 +71,7 @@ async function deleteOne(
   return result.kind === 'Status' && 'details' in result ? result.details?.uid : (result as KubeObject).metadata.uid;
 }
 
-/**
- * Returns the grace period in seconds that follows from the options; undefined if the object's own grace period applies. Source: kubectl.
- */
+/** Returns seconds; undefined if the object's own grace period applies. Source: kubectl. */
 function gracePeriodOf(options: { now?: boolean; force?: boolean; gracePeriod?: string }): number | undefined {
   if (options.now === true) return NOW_SECONDS;
   if (options.force === true) return Number(options.gracePeriod ?? 0);

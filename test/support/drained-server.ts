@@ -1,7 +1,7 @@
 /**
- * A web server that runs in Pods: `node drained-server.ts PORT`. It answers each request with its host name after a short delay, as a
- * busy server does, and ends at SIGTERM without waiting for anything. GET /ready is for probes. GET /drain is for a PreExit entry: after
- * it, each response closes its connection, and the response to /drain is sent when no request has arrived for QUIET_MILLIS.
+ * A web server that runs in Pods: `node drained-server.ts PORT`. It answers each request with its host name after a short delay, as a busy
+ * server does, and ends at SIGTERM immediately. GET /ready is for probes. GET /drain is for a PreExit entry: after it, each response closes
+ * its connection, and the response to /drain is sent when no request has arrived for QUIET_MILLIS.
  */
 import { createServer, type ServerResponse } from 'node:http';
 import { hostname } from 'node:os';
@@ -11,7 +11,6 @@ const WORK_MILLIS = 20;
 const QUIET_MILLIS = 2000;
 
 const draining: ServerResponse[] = [];
-/** The number of requests so far. */
 let count = 0;
 const quiet = setTimeout(() => {
   const before = count;

@@ -1,6 +1,6 @@
 /**
  * The ends of the logs of this worker's engines. They are printed when a test fails, because the logs are removed together with the data
- * folders (print-engine-logs.ts).
+ * folders.
  */
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import { join } from 'node:path';
@@ -8,13 +8,12 @@ import { join } from 'node:path';
 const LINES = 100;
 const MAX_BYTES = 64 * 1024;
 
-/** The end of an engine's log by its data folder; undefined while the engine has not been stopped. */
+/** By data folder: the end of the log; undefined while the engine has not been stopped. */
 const engines = new Map<string, string | undefined>();
 
-/** Registers an engine, so that printLogEnds() prints the end of its log. */
 export const followLog = (dataDir: string): void => void engines.set(dataDir, undefined);
 
-/** Stores the end of the log before the data folder is removed, so that printLogEnds() can still print it if the running test fails. */
+/** Call this before the data folder is removed. */
 export const keepLogEnd = (dataDir: string): void => void engines.set(dataDir, endOfLog(dataDir));
 
 function endOfLog(dataDir: string): string {
@@ -32,14 +31,12 @@ function endOfLog(dataDir: string): string {
   }
 }
 
-/** Prints the ends of the logs of all engines that run, or that were stopped since the last test ended. */
 export function printLogEnds(): void {
   for (const [dataDir, end] of engines) {
     console.error(`the last lines of the log of the engine in ${dataDir}:\n${end ?? endOfLog(dataDir)}`);
   }
 }
 
-/** Forgets the stopped engines, so that printLogEnds() no longer prints the ends of their logs. */
 export const forgetStoppedEngines = (): void => {
   for (const [dataDir, end] of engines) if (end !== undefined) engines.delete(dataDir);
 };

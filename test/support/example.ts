@@ -1,8 +1,9 @@
 /**
- * Runs the commands in the README of an example in their order. Each code block of the language sh is a step, and a code block of the
- * language text that follows it is the expected output. In the output, `…` matches any text within a line, and the widths of columns are
- * ignored. The folder lifepod-NN of /tmp or /var/log, which README and manifests use on the node, is replaced with a scratch folder, and so
- * is the data folder of the program `lifepod`. `sudo` runs its command, because the tests run as root and do not need a sudo.
+ * Runs the commands in the README of an example in their order. Each code block of the language sh is a step. A code block of the language
+ * text after it is the expected output. In the output, `…` matches any text within a line, and the widths of columns are ignored.
+ *
+ * Scratch folders replace the folder lifepod-NN of /tmp or /var/log, which README and manifests use on the node, and the data folder of the
+ * program `lifepod`. `sudo` runs its command, because the tests run as root and do not need a sudo.
  */
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -17,13 +18,11 @@ const DEADLINE_MILLIS = 240_000;
 
 export interface Example {
   lifepod: Lifepod;
-  /** A scratch folder that contains a copy of the example's files. */
   folder: string;
   /** The scratch folder that replaces /tmp/lifepod-NN and /var/log/lifepod-NN. */
   nodeFolder: string;
-  /** Runs the next step, whose commands must contain `what`. Compares its output with the README, and resolves with the output. */
+  /** Runs the next step, which must contain `what`. Compares its output with the README, and resolves with the output. */
   step(what: string): Promise<string>;
-  /** Returns the commands of the README that have not run yet. */
   rest(): string[];
   stop(): Promise<void>;
 }
@@ -33,7 +32,7 @@ interface Step {
   output?: string;
 }
 
-/** Starts an engine for an example. `name` is the example's folder, such as 02-cleanup-after-exit. */
+/** `name` is the example's folder, such as 02-cleanup-after-exit. */
 export async function startExample(name: string): Promise<Example> {
   const lifepod = await startLifepod();
   const scratch = mkdtempSync(join(tmpdir(), 'lifepod-example-'));
@@ -109,10 +108,9 @@ const pattern = (output: string): RegExp =>
       .replaceAll('…', '.*')}$`,
   );
 
-/** Resolves with the IP address of a Pod. */
 export async function podAddress(lifepod: Lifepod, name: string): Promise<string> {
   return (await lifepod.kubectlOk('get', 'pod', name, '-o', 'jsonpath={.status.podIP}')).trim();
 }
 
-/** Converts a time of the API to milliseconds since the epoch; undefined becomes NaN. */
+/** Returns NaN for undefined. */
 export const millisOf = (text: string | undefined): number => parseTime(text ?? '') ?? Number.NaN;

@@ -1,7 +1,7 @@
 /**
- * Cleans up if a test process was killed. This program waits until its pipe to the test process closes. Then it ends the engine of the
- * data folder in GUARDED_FOLDER, and removes the folder and the network interface in GUARDED_LINK. If the folder no longer exists, the
- * test has cleaned up itself, and this program does nothing.
+ * Cleans up if a test process was killed. This program waits until its pipe to the test process closes. Then it ends the engine of the data
+ * folder in GUARDED_FOLDER, and removes the folder and the network interface in GUARDED_LINK. If the folder no longer exists, the test has
+ * cleaned up itself.
  */
 import { existsSync, rmSync } from 'node:fs';
 import { LAUNCHER } from './launcher.ts';
@@ -15,7 +15,7 @@ process.stdin.once('close', () => {
 });
 
 async function cleanUp(): Promise<void> {
-  // These modules are loaded only now, because every engine of the tests has a guardian, and most guardians have nothing to do.
+  // Every engine of the tests has a guardian, and most guardians never need these modules.
   const { clearMachine } = await import('../../src/engine/leftovers.ts');
   const { nodePlatform } = await import('../../src/platform/node-js.ts');
   const { runCommand } = await import('../../src/platform/processes.ts');

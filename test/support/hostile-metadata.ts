@@ -1,14 +1,11 @@
-/**
- * Generates hostile metadata that describes other parts of an object: annotations that contain containers as JSON, and managed fields,
- * which may name fields that the object does not have. Also generates a container whose managed fields have very long paths.
- */
+/** Generates hostile metadata that describes other parts of an object: annotations that contain containers as JSON, and managed fields. */
 import fc from 'fast-check';
 import { hostileText, hostileValue, isObject, merged } from './hostile-values.ts';
 
 const numbered = (count: number, item: (index: number) => string): string =>
   Array.from({ length: count }, (_, index) => item(index)).join();
 
-/** Values for annotations: JSON that is nested too deeply, in a quantity, in a name, in an unknown field, or as the whole value. */
+/** JSON that is nested too deeply, in a quantity, in a name, in an unknown field, or as the whole value. */
 const DEEP = ['[', '{"a":'].flatMap((open) => {
   const value = `${open.repeat(50_000)}0${(open === '[' ? ']' : '}').repeat(50_000)}`;
   return [
@@ -35,7 +32,7 @@ const ANNOTATIONS = [
   'kubectl.kubernetes.io/last-applied-configuration',
 ];
 
-/** Generates annotations that contain containers as JSON. `containers` generates the lists to encode. */
+/** `containers` generates the lists to encode. */
 const hostileAnnotations = (containers: fc.Arbitrary<unknown>): fc.Arbitrary<Record<string, string>> =>
   fc.dictionary(
     fc.constantFrom(...ANNOTATIONS),
@@ -87,7 +84,7 @@ const below = (names: readonly string[], inner: unknown): object =>
 const LONG_NAME = 'a'.repeat(200_000);
 const MANY_NAMES = Array.from({ length: 1000 }, (_, index) => `e${index}`);
 
-/** A container whose fields have long paths. If other managers own all fields, the error message lists all paths as conflicts. */
+/** If other managers own all fields, the error message lists all these long paths as conflicts. */
 const containerOfLongPaths = {
   name: LONG_NAME,
   image: 'busybox:1.28',
@@ -99,7 +96,7 @@ const ownedByOthers = below(
   Object.fromEntries(MANY_NAMES.map((name) => [`k:${JSON.stringify({ name })}`, {}])),
 );
 
-/** Generates managed fields. `specPath` is the path of the spec that contains the containers. */
+/** `specPath` is the path of the spec that contains the containers. */
 const hostileOwners = (specPath: readonly string[]): fc.Arbitrary<unknown> => {
   const elements = specPath.map((name) => `f:${name}`);
   const fields = fc.oneof(
@@ -129,16 +126,13 @@ const hostileOwners = (specPath: readonly string[]): fc.Arbitrary<unknown> => {
 
 const LISTS_IN_ANNOTATIONS = ['initContainers', 'deferContainers'];
 
-/** Returns a copy of the value without the lists that an annotation may replace, at any depth. */
+/** At any depth, removes the lists that an annotation may replace. */
 function withoutLists(value: object): object {
   const entries = Object.entries(value).filter(([key]) => !LISTS_IN_ANNOTATIONS.includes(key));
   return Object.fromEntries(entries.map(([key, inner]) => [key, isObject(inner) ? withoutLists(inner) : inner]));
 }
 
-/**
- * Generates copies of a valid object with hostile annotations, with hostile managed fields, or with a container to which hostile managed
- * fields may refer. `containers` generates lists of containers for the annotations.
- */
+/** `containers` generates lists of containers for the annotations. */
 export function withOddMetadata(
   whole: object,
   isTemplate: boolean,

@@ -1,4 +1,4 @@
-/** Generates hostile objects of all kinds from valid objects and the facts about types, and encodes them as JSON, YAML or protobuf. */
+/** Generates hostile objects from valid objects and the facts about types, and encodes them as JSON, YAML or protobuf. */
 import fc from 'fast-check';
 import { type FieldFacts, jsonFields, jsonForms, structOf } from '../../src/api/facts/facts.ts';
 import type { KindDefinition } from '../../src/api/kind.ts';
@@ -34,7 +34,7 @@ const contentOf = (field: FieldFacts, depth: number): fc.Arbitrary<unknown> => {
 
 const someOf = <T>(all: T[]): fc.Arbitrary<T[]> => fc.subarray(all, { maxLength: Math.min(all.length, 4) });
 
-/** Generates an object with some of the type's fields, each with a value of the field's type. `depth` limits the nesting. */
+/** Each value has the type of its field. `depth` limits the nesting. */
 const objectOf = (type: string, depth: number): fc.Arbitrary<Record<string, unknown>> =>
   depth === 0
     ? fc.constant({})
@@ -45,7 +45,6 @@ const objectOf = (type: string, depth: number): fc.Arbitrary<Record<string, unkn
 export const apiVersionOf = ({ group, version }: KindDefinition): string =>
   group === '' ? version : `${group}/${version}`;
 
-/** Returns the path of a kind's API version: /api/v1 or /apis/GROUP/VERSION. */
 export const pathOf = (kind: KindDefinition): string => `${kind.group === '' ? '/api' : '/apis'}/${apiVersionOf(kind)}`;
 
 export const validObject = (kind: KindDefinition, name: string): object => ({
@@ -56,7 +55,6 @@ export const validObject = (kind: KindDefinition, name: string): object => ({
   ...(CONTENTS[kind.schema] ?? CONTENTS[kind.kind]),
 });
 
-/** Generates objects of the kind that are valid except for hostile changes. */
 export function hostileObject(kind: KindDefinition, name: string): fc.Arbitrary<object> {
   const whole = validObject(kind, name);
   const [isPod, isTemplate] = [kind.kind === 'Pod', kind.kind === 'PodTemplate'];
@@ -115,7 +113,6 @@ const YAML_TOKENS = [
 ];
 const yaml = fc.array(fc.constantFrom(...YAML_TOKENS), { maxLength: 60 }).map((tokens) => tokens.join(''));
 
-/** Generates bodies for requests of the kind: hostile objects, random YAML or random JSON, with or without damaged bytes. */
 export const hostileBody = (kind: KindDefinition, name: string): fc.Arbitrary<Body> => {
   const object = hostileObject(kind, name);
   const of = (type: string, bytes: fc.Arbitrary<Buffer>): fc.Arbitrary<Body> =>

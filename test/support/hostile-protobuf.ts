@@ -12,8 +12,8 @@ function writeMessage(writer: protobuf.Writer, number: number, write: Write): vo
 }
 
 /**
- * Writes a value like Go's protobuf encoder if it has the field's type. A boolean or text in a scalar field of another type is written
- * as it is, and an invalid quantity as 1. Other values are omitted.
+ * Writes a value like Go's protobuf encoder if it has the field's type. A boolean or text in a scalar field of another type is written as
+ * it is, and an invalid quantity as 1. Other values are omitted.
  */
 function writeValue(
   writer: protobuf.Writer,
@@ -46,7 +46,7 @@ function writeFields(writer: protobuf.Writer, type: string, value: unknown): voi
   }
 }
 
-/** Returns the object in the form in which clients send it: a magic number, then a runtime.Unknown with the object's type and bytes. */
+/** Returns the form that clients send: a magic number, then a runtime.Unknown with the object's type and bytes. */
 export function encodeProtobuf(apiVersion: string, kind: KindDefinition, object: object): Buffer {
   const writer = protobuf.Writer.create();
   writer.uint32(10).fork().uint32(10).string(apiVersion).uint32(18).string(kind.kind).ldelim();

@@ -1,4 +1,4 @@
-/** Generates hostile requests to the API, with any path, query, headers and body, and bytes that may be invalid HTTP. */
+/** Generates hostile requests to the API, and bytes that may be invalid HTTP. */
 import fc from 'fast-check';
 import type { KindDefinition } from '../../src/api/kind.ts';
 import { kinds } from '../../src/api/kinds.ts';
@@ -10,15 +10,15 @@ export interface HostileRequest {
   /** The path, including the query. */
   path: string;
   headers: Record<string, string>;
-  /** The body as a text with one character per byte (latin1). */
+  /** One character per byte (latin1). */
   body: string;
 }
 
-/** Names for generated objects. They differ from the names of the objects that the test itself needs. */
+/** These names differ from those of the objects that the test itself needs. */
 const NAMES = ['one', 'two', 'three', 'four'];
 const NAMESPACES = ['default', 'default', 'default', 'other', 'none'];
 
-/** Returns the text, escaped for a URL. Lone surrogates are replaced, as in Go's clients, because encodeURIComponent() throws on them. */
+/** Lone surrogates are replaced, as in Go's clients, because encodeURIComponent() throws on them. */
 const escaped = (text: string): string => encodeURIComponent(text.toWellFormed());
 
 const oddName = hostileText.map((text) => escaped(text).slice(0, 3000));
@@ -43,7 +43,7 @@ const selector = fc.oneof(
     .array(fc.constantFrom('a', '=', '!', ',', '(', ')', ' in ', ' notin ', '>', '\\', ''), { maxLength: 40 })
     .map((parts) => parts.join('')),
 );
-/** Selectors that are nearly as long as a request head allows. */
+/** These are nearly as long as a request head allows. */
 const longSelector = fc.constantFrom(
   '!a,'.repeat(1200).slice(0, -1),
   `a notin (${Array.from({ length: 800 }, (_, index) => `b${index}`)})`,
@@ -108,7 +108,7 @@ interface Target {
 
 const METHODS = ['GET', 'GET', 'POST', 'POST', 'PUT', 'PATCH', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS'];
 
-/** Generates pairs of a path of the kind and a method. For most pairs, the path allows the method. */
+/** For most pairs of path and method, the path allows the method. */
 function targetOf(kind: KindDefinition): fc.Arbitrary<Target> {
   const root = pathOf(kind);
   const namespace = kind.namespaced ? segment(NAMESPACES).map((name) => `/namespaces/${name}`) : fc.constant('');
@@ -236,7 +236,7 @@ const OTHER_HEADERS: readonly Record<string, string>[] = [
   { upgrade: 'SPDY/3.1', connection: 'Upgrade' },
 ];
 
-/** Generates requests for all kinds. They may delete namespaces, but never the one that contains the test's own objects. */
+/** The requests may delete namespaces, but never the one that contains the test's own objects. */
 const toKind: fc.Arbitrary<HostileRequest> = fc.constantFrom(...kinds).chain((kind) =>
   targetOf(kind).chain((target) =>
     fc
@@ -270,7 +270,7 @@ export const hostileRequest: fc.Arbitrary<HostileRequest> = fc.oneof(
 
 const GET = 'GET /api/v1/namespaces/default/configmaps HTTP/1.1\r\nHost: a\r\n';
 const POST = GET.replace('GET', 'POST');
-/** Generates the bytes that a client sends on a connection before it closes the connection, as one character per byte (latin1). */
+/** The bytes that a client sends on a connection before it closes the connection, as one character per byte (latin1). */
 export const hostileBytes: fc.Arbitrary<string> = damaged(
   fc
     .constantFrom(

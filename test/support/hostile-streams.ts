@@ -7,7 +7,7 @@ export interface HostileStream {
   /** The subresource with its query, such as exec?container=app. */
   stream: string;
   headers: Record<string, string>;
-  /** The bytes as a text with one character per byte (latin1). */
+  /** One character per byte (latin1). */
   bytes: string;
 }
 
@@ -35,12 +35,12 @@ const spdyFrame: fc.Arbitrary<Buffer> = fc.oneof(
     .map(([id, bytes, length]) => spdyData(id, Buffer.from(bytes), length)),
 );
 
-/** Generates messages of the base64 subprotocols: the digit of a channel, then valid or invalid base64. */
+/** The messages have the digit of a channel, then valid or invalid base64. */
 const base64Message: fc.Arbitrary<Uint8Array> = fc
   .tuple(fc.constantFrom('0', '4', '9', ''), fc.oneof(fc.base64String({ maxLength: 80 }), fc.string({ maxLength: 80 })))
   .map(([channel, text]) => Buffer.from(`${channel}${text}`).subarray(0, 100));
 
-/** Generates WebSocket frames of a client, which are masked with zeros or not masked. */
+/** The frames are masked with zeros or not masked. */
 const webSocketFrame: fc.Arbitrary<Buffer> = fc
   .tuple(
     fc.constantFrom(0x80, 0x00, 0xf0),

@@ -1,10 +1,9 @@
-/** Arbitraries of fast-check that generate hostile values, texts and bytes, and hostile changes of valid ones. */
 import fc from 'fast-check';
 import { stringify } from 'yaml';
 
 const nested = (levels: number): string => `${'['.repeat(levels)}${']'.repeat(levels)}`;
 
-/** Hostile values as JSON texts, because only JSON.parse() creates an own property with the name __proto__. */
+/** JSON texts, because an object literal cannot have an own property with the name __proto__. */
 const VALUES = [
   'null',
   'true',
@@ -65,7 +64,7 @@ export const hostileText: fc.Arbitrary<string> = fc.oneof(
     .map(([unit, times]) => unit.repeat(times)),
 );
 
-/** Generates texts that are too long for a request head and therefore fit only into a body. */
+/** These texts are too long for a request head and therefore fit only into a body. */
 const longText: fc.Arbitrary<string> = fc
   .tuple(fc.constantFrom('a', 'a.', '😀', '"', '\u0001'), fc.constantFrom(30_000, 300_000))
   .map(([unit, times]) => unit.repeat(times / unit.length));
@@ -124,7 +123,7 @@ const change: fc.Arbitrary<Change> = fc.oneof(
 
 function apply(root: Container, at: number, made: Change): void {
   const places = placesOf(root);
-  // Large values are not changed further, because repeated lists in repeated lists would exceed the size of any body.
+  // Repeated lists in repeated lists would exceed the size of any body.
   if (places.length > MANY_PLACES) return;
   const [container, key] = places[at % places.length] ?? [root, 'a'];
   const old = (container as Record<string, unknown>)[key];
@@ -142,7 +141,6 @@ function apply(root: Container, at: number, made: Change): void {
   }
 }
 
-/** Generates copies of the object with up to four random changes. */
 export const mutated = (template: object): fc.Arbitrary<object> =>
   fc.array(fc.tuple(fc.nat(), change), { maxLength: 4 }).map((changes) => {
     const copy = structuredClone(template) as Container;
@@ -168,7 +166,6 @@ function harm(bytes: Buffer, { at, kind, bytes: added }: Damage): Buffer {
   return copy;
 }
 
-/** Generates bytes of `whole`, unchanged or with up to three changes, each of which replaces, inserts, cuts off or doubles bytes. */
 export const damaged = (whole: fc.Arbitrary<Buffer>): fc.Arbitrary<Buffer> =>
   fc
     .tuple(
@@ -181,7 +178,7 @@ export type Json = Record<string, unknown>;
 export const isObject = (value: unknown): value is Json =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** Returns `old` with `added` merged into it. Elements of lists are merged by their index. */
+/** Elements of lists are merged by their index. */
 export function merged(old: unknown, added: unknown): unknown {
   if (Array.isArray(old) && Array.isArray(added))
     return Array.from({ length: Math.max(old.length, added.length) }, (_, at) =>
@@ -193,10 +190,7 @@ export function merged(old: unknown, added: unknown): unknown {
   return result;
 }
 
-/**
- * Returns the value as YAML. Large values are encoded as JSON, which is also valid YAML, because the YAML library is slow for them or
- * overflows the stack.
- */
+/** Large values are encoded as JSON, which is also valid YAML, because the YAML library is slow for them or overflows the stack. */
 export function asYaml(value: unknown): string {
   const json = JSON.stringify(value);
   return json.length > 6000 ? json : stringify(value);

@@ -1,8 +1,8 @@
 /**
- * A client of the API as in a Pod: `in-cluster-client.ts URL…` sends a GET request to each URL, without a path for the Pods of the
- * namespace `default`, with the mounted token and CA certificate, and prints the result as a line of JSON, a Reached. `env` stands for the
- * URL that the environment variables of the Service `kubernetes` describe. The variables CREDENTIALS and SERVER_NAME replace the folder of
- * the credentials and the name that the certificate must have.
+ * A client of the API as in a Pod: `in-cluster-client.ts URL…` sends a GET request to each URL with the mounted token and CA certificate,
+ * and prints a Reached as a line of JSON. A URL without a path leads to the Pods of the namespace `default`. `env` stands for the URL in
+ * the environment variables of the Service `kubernetes`. The variables CREDENTIALS and SERVER_NAME replace the folder of the credentials
+ * and the name that the certificate must have.
  */
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
@@ -10,7 +10,7 @@ import type { IncomingMessage } from 'node:http';
 import { request } from 'node:https';
 import { join } from 'node:path';
 
-/** The result of a request: the HTTP status code and the kind of the returned object, or the code of the error. */
+/** The HTTP status code and the kind of the returned object, or the code of the error. */
 export interface Reached {
   status?: number;
   kind?: string;

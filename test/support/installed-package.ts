@@ -1,6 +1,6 @@
 /**
- * Installs the npm package that `npm pack` creates from dist/, in the layout of `npm install -g`, without a registry: the packages that
- * lifepod needs at run time are copied from node_modules, and no other package can be imported.
+ * Installs the npm package in the layout of `npm install -g`, without a registry. The packages that lifepod needs at run time are copied
+ * from node_modules, and no other package can be imported.
  */
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, realpathSync, statSync, symlinkSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -10,15 +10,11 @@ import { REPOSITORY } from './lifepod.ts';
 export interface InstalledPackage {
   /** The program on the PATH, a link. */
   lifepod: string;
-  /** The folder of the package. */
   root: string;
-  /** The size of the packed package. */
   packedBytes: number;
-  /** The paths of the files in the package. */
   files: string[];
 }
 
-/** The fields of the output of `npm pack --json` that this file needs. */
 interface Packed {
   filename: string;
   size: number;
@@ -29,9 +25,7 @@ interface LockFile {
   packages: Record<string, { dev?: boolean; devOptional?: boolean }>;
 }
 
-/**
- * Installs the package into `prefix`, an existing folder. scripts/build.sh must have created dist/. Rejects if npm pack creates no package.
- */
+/** Installs the package into `prefix`, an existing folder. scripts/build.sh must have created dist/. */
 export async function installPackage(prefix: string): Promise<InstalledPackage> {
   const pack = ['pack', '--json', '--ignore-scripts', '--loglevel=error', '--pack-destination', prefix];
   const [packed] = JSON.parse(await runCommandOk('npm', pack, { cwd: REPOSITORY })) as Packed[];
@@ -65,7 +59,6 @@ function copyRunTimePackages(target: string): void {
   }
 }
 
-/** Returns the sum of the sizes of the files in the folder. */
 export const bytesIn = (folder: string): number =>
   readdirSync(folder, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())

@@ -1,4 +1,4 @@
-/** Kills the engine of a data folder before a cleanup, because a running engine would restore the resources that the cleanup removes. */
+/** A running engine would restore the resources that a cleanup removes. */
 import { lostEngines } from '../../src/engine/data-folder/engine-processes.ts';
 import { dataDirOwner, dataDirReleased } from '../../src/platform/files.ts';
 import { systemTimers } from '../../src/platform/node-js.ts';

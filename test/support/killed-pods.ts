@@ -16,7 +16,6 @@ const DEADLINE_MILLIS = 60_000;
 /** An engine that is killed and restarted, and recordings of its Pods from each of its runs. */
 export interface MortalEngine {
   record(): PodRecord;
-  /** Returns all versions of the Pod from all runs of the engine. */
   seen(name: string): Pod[];
   /**
    * Calls `meanwhile`, which may make requests. When `reached` resolves, kills the engine with SIGKILL, calls `dead` while no engine is
@@ -73,10 +72,10 @@ const failOnce = (wait: string): string =>
 export const ENTRIES = ['one', 'two', 'three', 'four'] as const;
 export const GRACE_SECONDS = 100;
 
-/** The finalizer that keeps a Pod in the API after its end, so that a recording that starts later still contains its last status. */
+/** Keeps a Pod in the API after its end, so that a recording that starts later still contains its last status. */
 const FINALIZER = 'tests.lifepod.io/recorded';
 
-/** Returns a Pod with four entries, the second of which fails once. `work` returns the script between the two log lines of an entry. */
+/** The Pod has four entries, the second of which fails once. `work` returns the script between the two log lines of an entry. */
 export function killedPod(lifepod: RunningLifepod, name: string, work: (step: string) => string = gate): object {
   const path = folderOf(lifepod, name);
   mkdirSync(path, { recursive: true });
@@ -96,7 +95,6 @@ export function killedPod(lifepod: RunningLifepod, name: string, work: (step: st
   return { ...manifest, metadata: { name, finalizers: [FINALIZER] } };
 }
 
-/** Waits until the Pod has ended, removes its finalizers, and waits until the Pod has been deleted. */
 export async function removeEnded(lifepod: RunningLifepod, engine: MortalEngine, name: string): Promise<void> {
   await engine.record().until(name, ({ metadata }) => metadata.deletionGracePeriodSeconds === 0);
   const patch = JSON.stringify({ metadata: { finalizers: null } });
@@ -104,7 +102,7 @@ export async function removeEnded(lifepod: RunningLifepod, engine: MortalEngine,
   await engine.record().gone(name);
 }
 
-/** Opens gates for the Pod's containers. The gates stay open, also for containers that start later. */
+/** The gates stay open, also for containers that start later. */
 export function open(lifepod: RunningLifepod, name: string, ...gates: string[]): void {
   for (const each of gates) writeFileSync(join(folderOf(lifepod, name), `open-${each}`), '');
 }

@@ -1,6 +1,6 @@
 /**
  * Detects leaks: a test lists an engine's resources on the machine while the engine runs, and later checks that none of them is left.
- * test/integration/network-left.test.ts compares the whole network of a machine, including resources that this file does not list.
+ * test/integration/network-left.test.ts compares the whole network of a machine.
  */
 import { mountsOf, processesNaming } from '../../src/engine/leftovers.ts';
 import { type IpRange, parseIp, parseIpRange, rangesOverlap } from '../../src/machinery/ip.ts';
@@ -11,7 +11,6 @@ import { configuredRanges } from '../../src/network/pod-network/ranges.ts';
 import { runCommand, runCommandOk } from '../../src/platform/processes.ts';
 import { containerdPaths } from '../../src/runtime/containerd/paths.ts';
 
-/** The data folder, network interfaces and address ranges of an engine. */
 interface Owned {
   dataDir: string;
   links: readonly string[];
@@ -29,7 +28,6 @@ async function ownedBy(dataDir: string): Promise<Owned> {
 const linesOf = async (command: string, ...args: string[]): Promise<string[]> =>
   (await runCommandOk(command, args)).split('\n').map((line) => line.trim());
 
-/** Returns whether the line names an interface of the engine, or an address or a range with addresses of the engine's Pods. */
 function concerns({ links, ranges }: Owned, line: string): boolean {
   const words = line.split(/[\s=]+/);
   return words.some((word) => {
@@ -40,10 +38,7 @@ function concerns({ links, ranges }: Owned, line: string): boolean {
   });
 }
 
-/**
- * Resolves with a line for each interface, route, rule of routing, nftables table, tracked connection, leased address and record of libcni
- * that belongs to the engine.
- */
+/** One line per part. */
 async function networkParts(owned: Owned): Promise<string[]> {
   const { dataDir, links } = owned;
   const instance = { dataDir, instance: dataDir };
@@ -70,12 +65,9 @@ async function networkParts(owned: Owned): Promise<string[]> {
 }
 
 export interface LeakWatch {
-  /**
-   * The network parts, processes and mounts that existed when watchLeaks() was called, one per line. Network namespaces are listed as
-   * mounts in the data folder.
-   */
+  /** The parts that existed when watchLeaks() was called, one per line. Network namespaces are listed as mounts in the data folder. */
   parts: string[];
-  /** Resolves with the network parts, processes and mounts that exist now. */
+  /** Resolves with the parts that exist now. */
   left(): Promise<string[]>;
 }
 

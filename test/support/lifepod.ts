@@ -1,6 +1,6 @@
 /**
- * Starts engines for end-to-end tests, each with a scratch data folder, a free port and its own networks. Commands use the real kubectl.
- * If the test process dies, guardian.ts ends the engine and removes the folder.
+ * Starts engines for end-to-end tests, each with a scratch data folder, a free port and its own networks. If the test process dies,
+ * guardian.ts ends the engine and removes the folder.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -40,7 +40,7 @@ export interface Scratch {
   remove(): Promise<void>;
 }
 
-/** Creates a scratch folder. `link` is a network interface that is removed together with the folder. */
+/** `link` is a network interface that is removed together with the folder. */
 export function scratchFolder(link?: string): Scratch {
   const path = realpathSync(mkdtempSync(join(tmpdir(), 'lifepod-test-')));
   // The folder is not an argument of the guardian, because tests consider processes with this argument as left behind by the engine.
@@ -66,42 +66,39 @@ export function scratchFolder(link?: string): Scratch {
   };
 }
 
-/** Runs kubectl and lifepod against an engine, as a user would. */
 export interface LifepodClient {
   dataDir: string;
   kubeconfig: string;
   nodeName: string;
-  /** Runs the launcher with --data-dir, and with --namespace for commands that accept it, if there is a default namespace. */
+  /** Runs the launcher with --data-dir, and with --namespace if there is a default namespace and the command accepts the option. */
   cli(command: string, ...args: string[]): Promise<CommandResult>;
   /** Like cli(), but rejects if the exit code is not 0, and resolves with standard output. */
   cliOk(command: string, ...args: string[]): Promise<string>;
   kubectl(...args: string[]): Promise<CommandResult>;
   kubectlOk(...args: string[]): Promise<string>;
-  /** Runs kubectl with `input` as its standard input. */
   kubectlInput(input: string, ...args: string[]): Promise<CommandResult>;
-  /** Applies a manifest without kubectl: see apply.ts. */
+  /** Needs no kubectl: see apply.ts. */
   apply(manifest: object | string): Promise<void>;
   /**
    * Runs kubectl until `done` returns true for a line of its output, kills kubectl, and resolves with the lines so far. Rejects with the
    * output if kubectl ends before that.
    */
   until(args: string[], done: (line: string, lines: readonly string[]) => boolean): Promise<string[]>;
-  /** Resolves with what `kubectl get -o json` prints, without kubectl: see read-objects.ts. */
+  /** Like `kubectl get -o json`: see read-objects.ts. */
   get<T = Record<string, unknown>>(...args: string[]): Promise<T>;
-  /** Does what `kubectl delete` does, without kubectl: see delete-objects.ts. */
+  /** Like `kubectl delete`: see delete-objects.ts. */
   delete(...args: string[]): Promise<void>;
-  /** Does what `kubectl exec` does, without kubectl: see run-in-container.ts. */
+  /** Like `kubectl exec`: see run-in-container.ts. */
   exec(...args: string[]): Promise<CommandResult>;
   /** Like exec(), but rejects if the exit code is not 0, and resolves with standard output. */
   execOk(...args: string[]): Promise<string>;
-  /** Does what `kubectl wait` does, without kubectl: see wait-for-objects.ts. */
+  /** Like `kubectl wait`: see wait-for-objects.ts. */
   wait(...args: string[]): Promise<void>;
 }
 
 export interface RunningLifepod extends LifepodClient {
-  /** The options of `lifepod up`. */
   options: string[];
-  /** Returns the PID of the engine. Throws if the engine is not running. */
+  /** Throws if the engine is not running. */
   pid(): number;
   /** Starts the engine again with `lifepod up --detach`, after it was killed or stopped. */
   up(): Promise<void>;
@@ -109,11 +106,10 @@ export interface RunningLifepod extends LifepodClient {
   kill(signal: 'SIGKILL' | 'SIGTERM'): Promise<void>;
 }
 
-/** An engine that a test has started and must stop. */
 export interface Lifepod extends RunningLifepod {
   /**
-   * Does what `lifepod down` does, and removes the data folder. Rejects if that fails, or if the engine has refused a request of one of its
-   * own components, because then the component's role lacks a right.
+   * Does what `lifepod down` does, and removes the data folder. Also rejects if the engine has refused a request of one of its own
+   * components, because then the component's role lacks a right.
    */
   stop(): Promise<void>;
 }
@@ -123,7 +119,7 @@ const succeeded = (what: string, result: CommandResult): string => {
   return result.stdout;
 };
 
-/** Unsets the variables with which sudo and similar programs name the invoking user, so that lifepod acts as if root had started it. */
+/** sudo and similar programs name the invoking user in these variables. Without them, lifepod acts as if root had started it. */
 const NO_INVOKING_USER = { SUDO_UID: undefined, DOAS_USER: undefined, PKEXEC_UID: undefined };
 
 export const launch = (args: string[], env: NodeJS.ProcessEnv = {}, launcher = LAUNCHER): Promise<CommandResult> =>
@@ -132,25 +128,25 @@ export const launch = (args: string[], env: NodeJS.ProcessEnv = {}, launcher = L
     env: { ...process.env, ...NO_INVOKING_USER, ...env },
   });
 
-/** Options with which a full disk causes no eviction and no image removal. Tests of eviction and image removal use separate disks. */
+/** With these options, a full disk causes no eviction and no image removal. Tests of these use separate disks. */
 const WHATEVER_THE_DISK_HAS_LEFT = ['--eviction-hard', 'memory.available<100Mi', '--image-gc-high-threshold', '100'];
 
 export interface EngineOptions {
-  /** Options of `lifepod up`, in addition to those that every test uses. */
+  /** In addition to the options that every test uses. */
   options?: string[];
-  /** The scratch folder that becomes the data folder. Absent: a new one. */
+  /** Becomes the data folder. Absent: a new one. */
   scratch?: Scratch;
-  /** The program that starts the engine for the first time, such as an older version of lifepod. Absent: LAUNCHER. */
+  /** Starts the engine for the first time, for example in an older version. Absent: LAUNCHER. */
   launcher?: string;
 }
 
-/** Resolves with options of `lifepod up` with a free port and unused address ranges, because other tests may use the default ones. */
+/** Resolves with options of `lifepod up`. Other tests may use the default port and address ranges. */
 export async function freeNetwork(): Promise<string[]> {
   const { podCidr, serviceCidr } = await chooseFreeRanges();
   return ['--port', '0', '--pod-cidr', podCidr, '--service-cidr', serviceCidr];
 }
 
-/** Starts an engine, and loads the image busybox:1.28 into it. */
+/** Also loads the image busybox:1.28 into the engine. */
 export async function startLifepod(extra: EngineOptions = {}): Promise<Lifepod> {
   const scratch = extra.scratch ?? scratchFolder();
   followLog(scratch.path);
@@ -170,14 +166,14 @@ export async function startLifepod(extra: EngineOptions = {}): Promise<Lifepod> 
   }
 }
 
-/** Loads the image as `lifepod image load` does, but without starting a process, to save time in almost every test file. */
+/** Saves the process of `lifepod image load` in almost every test file. */
 async function loadBusybox(dataDir: string): Promise<void> {
   const endpoint = readEngineRecord(dataDir)?.containerRuntimeEndpoint ?? `unix://${containerdPaths(dataDir).socket}`;
   const signal = AbortSignal.timeout(DEADLINE_MILLIS);
   await loadImageArchives({ endpoint, timers: systemTimers() }, [await busyboxArchive()], signal);
 }
 
-/** Does what `lifepod down` does, but starts a process only if the engine is not running. Rejects if that fails. */
+/** Does what `lifepod down` does, but starts a process only if the engine is not running. */
 async function endEngine(dataDir: string): Promise<void> {
   // After a kill, down() starts the engine again, and the engine must be a process of lifepod, not the test process.
   if (dataDirOwner(dataDir) === undefined) succeeded('lifepod down', await launch(['down', '--data-dir', dataDir]));
@@ -186,7 +182,7 @@ async function endEngine(dataDir: string): Promise<void> {
 
 /** Words that are followed by a command of lifepod. */
 const COMMAND_GROUPS = ['certs', 'image', 'secrets'];
-/** Returns the lines of the engine's logs about requests that the roles of its components did not allow. */
+/** The roles of the engine's components did not allow these requests. */
 const refusalsIn = (dataDir: string): string[] =>
   ['lifepod.log.1', 'lifepod.log']
     .map((name) => join(dataDir, name))
@@ -194,10 +190,9 @@ const refusalsIn = (dataDir: string): string[] =>
     .flatMap((path) => readFileSync(path, 'utf8').split('\n'))
     .filter((line) => line.includes(REFUSED));
 
-/** Commands of lifepod that accept --namespace. */
 const NAMESPACED_COMMANDS = ['describe', 'logs', 'skip', 'status', 'timeline', 'why'];
 
-/** Returns a client of an engine. `namespace` is the default namespace for kubectl and lifepod. */
+/** `namespace` is the default namespace for kubectl and lifepod. */
 export function clientOf(dataDir: string, kubeconfig: string, namespace?: string): LifepodClient {
   const env = { ...process.env, ...FEW_COLLECTIONS, KUBECONFIG: kubeconfig, HOME: dataDir };
   const kubectl = (args: string[], input?: string): Promise<CommandResult> =>

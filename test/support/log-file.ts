@@ -1,11 +1,11 @@
-/** Waits with inotify for lines in logs that containers write to a folder of the node. */
+/** Waits with inotify until a file or folder has the expected content. */
 import { readdirSync, readFileSync, watch } from 'node:fs';
 
 const DEADLINE_MILLIS = 120_000;
 
 export const linesOf = (log: string): string[] => readFileSync(log, 'utf8').split('\n').slice(0, -1);
 
-/** Resolves when the file, which must exist, contains the line at least `count` times. */
+/** The file must exist. Resolves when it contains the line at least `count` times. */
 export const untilLogHas = (log: string, line: string, count = 1): Promise<void> =>
   until(
     log,
@@ -13,7 +13,7 @@ export const untilLogHas = (log: string, line: string, count = 1): Promise<void>
     () => `${log} did not get "${line}":\n${linesOf(log).join('\n')}`,
   );
 
-/** Resolves when the file, which must exist, contains at least `count` lines. */
+/** The file must exist. Resolves when it contains at least `count` lines. */
 export const untilLogHasLines = (log: string, count: number): Promise<void> =>
   until(
     log,
@@ -21,7 +21,7 @@ export const untilLogHasLines = (log: string, count: number): Promise<void> =>
     () => `${log} did not get ${count} lines:\n${linesOf(log).join('\n')}`,
   );
 
-/** Resolves when the folder, which must exist, contains exactly these files. `files` must be sorted by name. */
+/** The folder must exist. Resolves when it contains exactly these files, which must be sorted by name. */
 export const untilFolderHas = (folder: string, files: readonly string[]): Promise<void> =>
   until(
     folder,

@@ -1,7 +1,7 @@
 /** Lists everything that programs can change in the network of a machine, to find changes that lifepod leaves behind. */
 import type { NetworkNamespace } from './network-namespace.ts';
 
-/** The commands that list the network, by kind of object (with 6 for IPv6). Each line of their output describes one object. */
+/** By kind of object (with 6 for IPv6). Each line of the output describes one object. */
 const LISTS: Readonly<Record<string, readonly string[]>> = {
   link: ['ip', '-oneline', '-details', 'link', 'show'],
   address: ['ip', '-oneline', 'address', 'show'],
@@ -12,10 +12,7 @@ const LISTS: Readonly<Record<string, readonly string[]>> = {
   nft: ['nft', 'list', 'ruleset'],
 };
 
-/**
- * A shell command that prints the network parameters, except those that can only be written and the number of connections, which the kernel
- * changes.
- */
+/** Prints the network parameters, except those that can only be written and the number of connections, which the kernel changes. */
 const PARAMETERS = "cd /proc/sys; find net -type f -exec grep -sH '' {} + | grep -v nf_conntrack_count";
 
 /** Resolves with lines such as `route default via 192.0.2.1 dev eth0` and `net/ipv4/ip_forward 1`, sorted. */

@@ -1,4 +1,4 @@
-/** Manifests for tests: Pods whose containers run a shell script in the image busybox. */
+/** Manifests of Pods whose containers run a shell script in the image busybox. */
 
 export interface ScriptedContainer {
   name: string;
@@ -13,10 +13,9 @@ export const container = ({ name, script, ...rest }: ScriptedContainer): Record<
   ...rest,
 });
 
-/** A shell script that runs until SIGTERM, then exits immediately. */
 export const WAIT = 'trap "exit 0" TERM; while :; do sleep 3600 & wait $!; done';
 
-/** Returns the manifest of a Pod, by default with one app container that runs until SIGTERM. */
+/** By default, the Pod has one app container that runs until SIGTERM. */
 export function pod(
   name: string,
   options: {

@@ -4,11 +4,10 @@ import { runCommandOk } from '../../src/platform/processes.ts';
 import { createNetworkNamespace, type NetworkNamespace } from './network-namespace.ts';
 
 export interface Neighbor extends NetworkNamespace {
-  /** The address of the machine in the network that it shares with the neighbor. */
   machineIp: string;
 }
 
-/** Creates a neighbor in a random /24 network of 198.18.0.0/15, which is reserved for benchmarks (RFC 2544). */
+/** The network is a random /24 network of 198.18.0.0/15, which is reserved for benchmarks (RFC 2544). */
 export async function createNeighbor(): Promise<Neighbor> {
   const neighbor = await createNetworkNamespace();
   const link = `lpt${neighbor.name.slice(-8)}`;

@@ -4,11 +4,9 @@ import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { type CommandResult, runCommand, runCommandOk } from '../../src/platform/processes.ts';
 
-/** A namespace that exists until it is disposed of. */
 export interface NetworkNamespace extends AsyncDisposable {
-  /** The name, which begins with `lifepod-test-`. */
+  /** Begins with `lifepod-test-`. */
   name: string;
-  /** Runs a command in the namespace. */
   run(command: string, ...args: string[]): Promise<CommandResult>;
   /** Like run(), but rejects if the exit code is not 0, and resolves with the standard output. `input` is the standard input. */
   runOk(command: string, args: string[], input?: string): Promise<string>;
@@ -52,8 +50,8 @@ export async function ask(
 }
 
 /**
- * Opens a TCP connection, and resolves with the code of the error, such as ECONNREFUSED; with the empty text if the connection succeeds or
- * has no result after 20 s.
+ * Opens a TCP connection, and resolves with the code of the error, such as ECONNREFUSED. Resolves with the empty text if the connection
+ * succeeds or has no result after 20 s.
  */
 export async function whyRefused(namespace: string, address: string, port: number): Promise<string> {
   const program = `require('node:net').connect(${port}, '${address}').setTimeout(20000, () => process.exit())
@@ -71,9 +69,7 @@ function ending(child: ChildProcess): AsyncDisposable {
   };
 }
 
-/**
- * Starts a server of TCP and UDP that answers `NAME to PEER`. When it listens, resolves with an object that ends it when it is disposed of.
- */
+/** The server answers `NAME to PEER` over TCP and UDP. Resolves when the server listens. */
 export async function serve(namespace: string, port: number, name: string): Promise<AsyncDisposable> {
   const args = ['netns', 'exec', namespace, process.execPath, '-e', SERVE, String(port), name];
   const server = spawn('ip', args, { stdio: ['ignore', 'pipe', 'inherit'] });
@@ -104,13 +100,11 @@ if (protocol === 'tcp') {
   udp.connect(Number(port), address, () => udp.send('?'));
 }`;
 
-/** A connection to a server of echoes(). */
 export interface Connection extends AsyncDisposable {
   /** Sends the text, and resolves with the next data that arrive. */
   exchange(text: string): Promise<string>;
 }
 
-/** Returns a new connection from the namespace to the address. */
 export function connect(namespace: string, address: string, port: number): Connection {
   return exchanging(
     namespace,
@@ -118,10 +112,7 @@ export function connect(namespace: string, address: string, port: number): Conne
   );
 }
 
-/**
- * Runs a JavaScript program that sends its standard input to a server, and writes the received data to its standard output. Returns a
- * connection that exchanges texts with the server through this program.
- */
+/** The JavaScript program sends its standard input to a server, and writes the received data to its standard output. */
 function exchanging(namespace: string, program: string): Connection {
   const child = spawn('ip', ['netns', 'exec', namespace, process.execPath, '-e', program], {
     stdio: ['pipe', 'pipe', 'inherit'],
@@ -136,7 +127,7 @@ function exchanging(namespace: string, program: string): Connection {
   };
 }
 
-/** Returns a connection like that of connect(), which sends UDP datagrams, all from the same source port. */
+/** The connection sends UDP datagrams, all from the same source port. */
 export function exchangeDatagrams(namespace: string, address: string, port: number): Connection {
   const program = `
 const socket = require('node:dgram').createSocket('udp4');
@@ -145,7 +136,7 @@ socket.connect(${port}, '${address}', () => process.stdin.on('data', (text) => s
   return exchanging(namespace, program);
 }
 
-/** Starts a TCP server that sends back what it receives. When it listens, resolves with an object that ends it when it is disposed of. */
+/** Starts a TCP server that sends back what it receives. Resolves when the server listens. */
 export async function echoes(namespace: string, port: number): Promise<AsyncDisposable> {
   const program = `require('node:net').createServer((socket) => socket.pipe(socket)).listen(${port}, () => console.log('listening'))`;
   const child = spawn('ip', ['netns', 'exec', namespace, process.execPath, '-e', program], {

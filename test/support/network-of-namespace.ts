@@ -1,6 +1,6 @@
 /**
  * Sets up or removes the Pod network in the network namespace of this process: `network-of-namespace.ts up|down OPTIONS`, where OPTIONS are
- * those of setUpNetwork() as JSON. Tests run it with `ip netns exec`, to try settings of the kernel that would affect other tests.
+ * those of setUpNetwork() as JSON. Run with `ip netns exec`, it can try settings of the kernel that would affect other tests.
  */
 import { type NetworkOptions, setUpNetwork } from '../../src/network/pod-network/pod-network.ts';
 import { tearDownNetwork } from '../../src/network/pod-network/tear-down.ts';

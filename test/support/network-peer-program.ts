@@ -1,6 +1,6 @@
 /**
- * A program that test/support/network-peer.ts runs in a network namespace. It reads commands from standard input and writes answers to
- * standard output, one JSON document per line. Its servers answer each message with their name and the sender's address.
+ * A program that runs in a network namespace (see network-peer.ts). It reads commands from standard input and writes answers to standard
+ * output, one JSON document per line. Its servers answer each message with their name and the sender's address.
  */
 import { createSocket } from 'node:dgram';
 import { connect, createServer, type Socket } from 'node:net';
@@ -8,14 +8,11 @@ import { createInterface } from 'node:readline';
 
 export interface Command {
   id: number;
-  /**
-   * What the program does. `listen`: starts a server for TCP and UDP. `open`: opens a connection that stays open. `say`: sends a message on
-   * such a connection. `close`: closes a server or connection. `measure`: measures connections, and answers with a number.
-   */
+  /** `open`: opens a connection that stays open. `say`: sends a message on such a connection. `measure`: answers with a number. */
   op: 'listen' | 'open' | 'say' | 'close' | 'measure';
   /**
-   * What to measure. `roundTrip`: the microseconds for a message and its answer on an open connection. `connection`: the same, with the
-   * time to open the connection. `throughput`: the mebibytes per second in one direction on one connection.
+   * `roundTrip`: the microseconds for a message and its answer on an open connection. `connection`: the same, with the time to open the
+   * connection. `throughput`: the mebibytes per second in one direction on one connection.
    */
   what?: 'roundTrip' | 'connection' | 'throughput';
   protocol?: 'tcp' | 'udp';
@@ -23,11 +20,10 @@ export interface Command {
   port?: number;
   name?: string;
   localPort?: number;
-  /** The ID of the command that opened the server or connection to use. */
+  /** The ID of the command that opened the server or connection. */
   handle?: number;
 }
 
-/** How long a client waits for an answer. */
 const PATIENCE_MILLIS = Number(process.argv[2] ?? 2000);
 
 interface Opened {

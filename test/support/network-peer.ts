@@ -1,4 +1,3 @@
-/** Servers and clients in a network namespace, which a test controls. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
@@ -9,7 +8,6 @@ const PROGRAM = join(import.meta.dirname, 'network-peer-program.ts');
 
 type Destination = Pick<Command, 'protocol' | 'address' | 'port' | 'localPort'>;
 
-/** A connection that stays open, or a socket for UDP. */
 export interface PeerConnection {
   /** Sends a message. Resolves with the answer, or with the code of an error, `closed` or `timeout`. */
   say(): Promise<string>;
@@ -21,10 +19,7 @@ export class NetworkPeer {
   readonly #waiting = new Map<number, (answer: string) => void>();
   #last = 0;
 
-  /**
-   * Starts the program of the peer. `namespace`: the name of a namespace of ip-netns(8). `patienceMillis`: how long a client waits for an
-   * answer.
-   */
+  /** `namespace`: the name of a namespace of ip-netns(8). `patienceMillis`: how long a client waits for an answer. */
   constructor(namespace: string, patienceMillis = 2000) {
     const args = ['netns', 'exec', namespace, process.execPath, PROGRAM, String(patienceMillis)];
     this.#child = spawn('ip', args, { stdio: ['pipe', 'pipe', 'inherit'] });
@@ -57,7 +52,6 @@ export class NetworkPeer {
     };
   }
 
-  /** Opens a connection, sends one message and closes the connection. Resolves with the answer, as PeerConnection.say() does. */
   async ask(destination: Destination): Promise<string> {
     const connection = await this.open(destination);
     const answer = await connection.say();
@@ -65,7 +59,7 @@ export class NetworkPeer {
     return answer;
   }
 
-  /** Measures connections to the destination, and resolves with the number that Command.what describes. */
+  /** For the unit of the result, see Command.what. */
   async measure(what: NonNullable<Command['what']>, destination: Destination): Promise<number> {
     return Number(await this.#send({ op: 'measure', what, ...destination }).answer);
   }

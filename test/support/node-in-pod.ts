@@ -14,7 +14,7 @@ export const NODE_JS = {
   mounts: FOLDERS.map(([mountPath], index) => ({ name: `m${index}`, mountPath, readOnly: true })),
 };
 
-/** Returns the command that runs a program of this folder in a container with the mounts of NODE_JS. */
+/** The container needs the mounts of NODE_JS. */
 export const nodeCommand = (program: string, ...args: string[]): string[] => [
   '/node/node',
   `/programs/${program}`,

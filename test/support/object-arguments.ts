@@ -4,7 +4,7 @@ import { type KubeObject, type ResourceRef, uidOf } from '../../src/machinery/me
 import type { ResourceApi } from '../../src/ports/backend.ts';
 import type { Connection } from './connection.ts';
 
-/** The options of kubectl that select objects, for parseArgs(). */
+/** For parseArgs(). */
 export const SELECTION = {
   namespace: { type: 'string', short: 'n' },
   selector: { type: 'string', short: 'l' },
@@ -13,7 +13,7 @@ export const SELECTION = {
 /** The objects of one kind that an argument names: the object `name`, those with the labels `labelSelector`, or all of them. */
 export interface Named {
   ref: ResourceRef;
-  /** The namespace of the objects; undefined if the kind is not namespaced. */
+  /** Undefined if the kind is not namespaced. */
   namespace?: string;
   name?: string;
   labelSelector?: string;
@@ -24,7 +24,7 @@ interface Kind {
   namespaced: boolean;
 }
 
-/** Returns the built-in kind with this plural, singular or short name. Throws if there is none. */
+/** Accepts the plural, singular and short names of built-in kinds. Throws for other words. */
 export function kindNamed(word: string): Kind {
   const kind = kinds.find(({ plural, singular, shortNames }) => [plural, singular, ...shortNames].includes(word));
   if (kind === undefined) throw new Error(`no built-in kind is named ${word}`);
@@ -67,13 +67,12 @@ const selectorsOf = ({ namespace, name, labelSelector }: Named) => ({
   fieldSelector: name === undefined ? undefined : `metadata.name=${name}`,
 });
 
-/** Resolves with the objects that exist now. */
 export const existing = async (api: ResourceApi, named: Named): Promise<KubeObject[]> =>
   (await api.list(named.ref, selectorsOf(named))).items;
 
 /**
  * Resolves when `satisfied` returns true for the objects by UID, which a watch keeps current. Rejects with the error that `satisfied`
- * throws, and, when `signal` aborts, with an error that contains the objects.
+ * throws. When `signal` aborts, rejects with an error that contains the objects.
  */
 export async function untilObjects(
   { api }: Connection,
@@ -122,6 +121,6 @@ export async function untilObjects(
 
 const DEFAULT_SECONDS = 120;
 
-/** Returns a signal that aborts after `timeout`, which has the form `20s`, or after two minutes. */
+/** `timeout` has the form `20s`; by default two minutes. */
 export const signalOf = (timeout = `${DEFAULT_SECONDS}s`): AbortSignal =>
   AbortSignal.timeout(Number.parseInt(timeout, 10) * 1000);

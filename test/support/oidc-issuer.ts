@@ -1,4 +1,4 @@
-/** A small OpenID Connect issuer on loopback, for tests: serves its configuration and its key over HTTPS, and signs ID tokens. */
+/** A small OpenID Connect issuer on loopback: it serves its configuration and its key over HTTPS, and signs ID tokens. */
 import { createPrivateKey, type webcrypto } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer } from 'node:https';
@@ -8,14 +8,13 @@ import { makeAuthority, makeLeaf } from '../../src/apiserver/pki/certificates.ts
 
 export interface OidcIssuer {
   url: string;
-  /** The certificate of the authority of the issuer, in PEM. */
+  /** In PEM. */
   caPem: string;
   publicKey: webcrypto.CryptoKey;
   /** The documents of the issuer by path; other paths get 404. A test may change them. */
   documents: Record<string, unknown>;
-  /** The paths of all requests so far. */
   requests: string[];
-  /** Resolves with a token that contains the claims, by default signed with the key of the issuer. */
+  /** By default, the key of the issuer signs the token. */
   sign(claims: JWTPayload, header?: object, key?: webcrypto.CryptoKey): Promise<string>;
   close(): void;
 }

@@ -10,17 +10,16 @@ import type { IncomingMessage } from 'node:http';
 import { request } from 'node:https';
 import { text } from 'node:stream/consumers';
 
-/** Where the issuer sends the browser with the code. Nothing listens there. */
+/** Where the issuer sends the browser with the code. No server listens there. */
 export const REDIRECT_URI = 'http://127.0.0.1/callback';
-/** The secret of all clients of the issuer. */
 export const CLIENT_SECRET = 'a-secret-that-the-issuer-of-the-tests-shares-with-its-clients';
 
 export interface Login {
   issuer: string;
   clientId: string;
-  /** The name of the account. The issuer accepts any name, without a password. */
+  /** The issuer accepts any name, without a password. */
   account: string;
-  /** The authority of the issuer's certificate in PEM. */
+  /** The authority of the issuer's certificate, in PEM. */
   caPem: string;
 }
 
@@ -81,7 +80,7 @@ async function authorize(login: Login, verifier: string): Promise<string> {
   return code;
 }
 
-/** Logs in as the account, and resolves with an ID token. Rejects if the issuer gives no token. */
+/** Resolves with an ID token. Rejects if the issuer gives no token. */
 export async function logIn(login: Login): Promise<string> {
   const verifier = base64Url(randomBytes(32));
   const form = new URLSearchParams({

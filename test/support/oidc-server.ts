@@ -1,7 +1,7 @@
 /**
- * An OpenID Connect issuer on loopback, over HTTPS with an authority of its own: the server of the package oidc-provider. It accepts
- * any account name, without a password. The account `jane.team-a.admins` is in the groups team-a and admins. Accounts have the claim
- * `tenant`, except `stranger`, and the tokens of `hasty` are valid for one second.
+ * An OpenID Connect issuer on loopback, over HTTPS with an authority of its own: the server of the package oidc-provider. It accepts any
+ * account name, without a password. The account `jane.team-a.admins` is in the groups team-a and admins. Accounts have the claim `tenant`,
+ * except `stranger`. The tokens of `hasty` are valid for one second.
  */
 import { createPrivateKey } from 'node:crypto';
 import { once } from 'node:events';
@@ -18,23 +18,21 @@ import { CLIENT_SECRET, logIn, REDIRECT_URI } from './oidc-login.ts';
 
 export interface OidcServer {
   url: string;
-  /** The certificate of the authority in PEM. */
+  /** In PEM. */
   caPem: string;
   /** While `isUp` is false, the server ends all connections at once. */
   isUp: boolean;
-  /** Resolves with an ID token for the client. The server must be up. */
+  /** The server must be up. */
   logIn(account: string, clientId: string): Promise<string>;
-  /** Replaces the key that signs tokens. The server then has only the new one. */
+  /** Replaces the key that signs tokens. The server then has only the new key. */
   rotateKey(): Promise<void>;
   close(): void;
 }
 
-/** The argument that the package passes to callbacks, with the fields that this file uses. */
 interface Context {
   oidc: { account: { accountId: string }; client: { clientId: string } };
 }
 
-/** The parts of the package's server that are used here. */
 interface ProviderServer {
   callback(): (request: IncomingMessage, response: ServerResponse) => void;
   interactionDetails(request: IncomingMessage, response: ServerResponse): Promise<{ params: Record<string, unknown> }>;

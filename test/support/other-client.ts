@@ -1,6 +1,6 @@
 /**
- * Measures how long other clients wait for an API server: a thread requests /healthz repeatedly. A separate thread is necessary so that
- * the measured time does not include delays of the test, whose event loop is busy.
+ * Measures how long other clients wait for an API server: a thread requests /healthz repeatedly. In a separate thread, the measured time
+ * does not include delays of the test, whose event loop is busy.
  */
 import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
@@ -8,7 +8,7 @@ import { Agent, request } from 'node:https';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
 import { adminOf } from './raw-streams.ts';
 
-/** Resolves with the duration in milliseconds of the thread's longest request during `attack`. */
+/** Resolves with milliseconds. */
 export async function longestWait(kubeconfig: string, attack: () => Promise<void>): Promise<number> {
   const worker = new Worker(new URL(import.meta.url), { workerData: kubeconfig });
   try {

@@ -1,8 +1,10 @@
-/** Creates a scratch folder on a separate file system in memory, so that files of other tests do not fill it. */
 import { runCommandOk } from '../../src/platform/processes.ts';
 import { type Scratch, scratchFolder } from './lifepod.ts';
 
-/** Creates the folder on a file system with the capacity `size`, in the form of mount(8) such as 64m, and at most `inodes` files. */
+/**
+ * Creates a scratch folder on a separate file system in memory, so that files of other tests do not fill it. `size` has the form of
+ * mount(8), such as 64m; `inodes` is the maximum number of files.
+ */
 export async function ownDisk(size: string, inodes: number): Promise<Scratch> {
   const scratch = scratchFolder();
   await runCommandOk('mount', [

@@ -1,4 +1,4 @@
-/** Texts for generated objects. Each is valid in at least one field of one kind. */
+/** Each text is valid in at least one field of one kind. */
 export const PLAUSIBLE = [
   'Always',
   'Never',

@@ -1,12 +1,12 @@
 /**
- * Sends datagrams from a network namespace to loopback addresses of the machine. A container could send them with raw sockets. This file
- * uses routes instead, which result in the same packets.
+ * Sends datagrams from a network namespace to loopback addresses of the machine. A container could send them with raw sockets. Routes
+ * result in the same packets.
  */
 import { createSocket, type Socket } from 'node:dgram';
 import { once } from 'node:events';
 import { runCommandOk } from '../../src/platform/processes.ts';
 
-/** Routes 127.0.0.0/8 in the namespace to the gateway instead of to loopback, so that packets to it leave the namespace through eth0. */
+/** Packets to 127.0.0.0/8 then leave the namespace through eth0. */
 export async function routeLoopbackOutside(namespace: string, gateway: string): Promise<void> {
   const commands = [
     'echo 1 > /proc/sys/net/ipv4/conf/eth0/route_localnet',
@@ -19,30 +19,29 @@ export async function routeLoopbackOutside(namespace: string, gateway: string): 
   await inNamespace(namespace, 'sh', '-e', '-c', commands.join('\n'));
 }
 
-/** Runs a command in the network namespace whose file is `namespace`. */
+/** `namespace` is the path of the namespace's file. */
 const inNamespace = (namespace: string, ...command: string[]): Promise<string> =>
   runCommandOk('nsenter', [`--net=${namespace}`, ...command]);
 
 export interface Datagram {
   to: string;
-  /** The source address; by default the routes of the namespace determine it. */
+  /** By default, the routes of the namespace determine the source address. */
   from?: string;
   text: string;
 }
 
-/** Sends the datagrams from the network namespace whose file is `namespace` to the port. */
+/** `namespace` is the path of the network namespace's file. */
 export async function sendDatagrams(namespace: string, port: number, datagrams: readonly Datagram[]): Promise<void> {
   await inNamespace(namespace, process.execPath, '-e', SEND, String(port), JSON.stringify(datagrams));
 }
 
 export interface Listeners extends AsyncDisposable {
-  /** Sends the datagrams from the namespace, then a last one to the gateway. Resolves with the texts that arrived before the last one. */
+  /** Sends the datagrams, then a last one to the gateway. Resolves with the texts that arrived before the last one. */
   arrived(namespace: string, datagrams: readonly Datagram[]): Promise<string[]>;
 }
 
 const LAST = 'the last one';
 
-/** Opens UDP sockets with the same port on the gateway and on other addresses of the machine. */
 export async function listenOn(gateway: string, addresses: readonly string[]): Promise<Listeners> {
   const sockets: Socket[] = [await bind(gateway, 0)];
   const { port } = (sockets[0] as Socket).address();

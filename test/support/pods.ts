@@ -13,14 +13,11 @@ import type { LifepodClient } from './lifepod.ts';
 
 const DEADLINE_MILLIS = 60_000;
 
-/**
- * Matches the reason of a container that exceeded its memory limit. On cgroup v1 only the runtime knows of the kill, and the runtime may
- * report the end of the container first.
- */
+/** On cgroup v1, only the runtime knows of a kill for lack of memory, and it may report the end of the container first. */
 export const OOM_REASONS = cgroupVersion() === 2 ? /^OOMKilled$/ : /^(OOMKilled|Error)$/;
 
 export interface Seen {
-  /** The time when the test received the version, from Date.now(). */
+  /** From Date.now(), when the test received the version. */
   at: number;
   pod: Pod;
 }
@@ -33,14 +30,14 @@ export interface PodRecord {
   /** Resolves when the Pod has been deleted from the API, with the time from Date.now(). */
   gone(name: string): Promise<number>;
   history(name: string): Seen[];
-  /** Returns the Events of the Pod so far as `Type Reason: message`, in the order of their arrival. */
+  /** In the form `Type Reason: message`, in the order of their arrival. */
   events(name: string): string[];
-  /** Resolves with the first line of events() that matches. */
+  /** Resolves with the first matching line of events(). */
   event(name: string, matching: RegExp): Promise<string>;
   end(): void;
 }
 
-/** The versions and Events that have arrived, and pending waits, which check them again after each arrival. */
+/** Each pending wait checks its condition again after each arrival. */
 class Recording {
   private readonly versions = new Map<string, Seen[]>();
   private readonly goneAt = new Map<string, number>();
@@ -167,7 +164,7 @@ export async function signalFirst(
   await lifepod.exec(name, '-c', container, '--', 'kill', `-${signal}`, '1');
 }
 
-/** Returns the status of a container of any kind. Throws if the Pod has no status for the container. */
+/** Throws if the Pod has no status for the container. */
 export function statusOf(pod: Pod, container: string): ContainerStatus {
   const found = findStatus(pod, container);
   if (found === undefined) throw new Error(`the Pod ${pod.metadata.name} shows no container ${container}`);
@@ -186,7 +183,6 @@ function findStatus({ status = {} }: Pod, container: string): ContainerStatus | 
 export const condition = (pod: Pod, type: string): PodCondition | undefined =>
   pod.status?.conditions?.find((each) => each.type === type);
 
-/** Returns whether the Pod is Ready. Like the functions below, it is a condition for PodRecord.until(). */
 export const isReady = (pod: Pod): boolean => condition(pod, 'Ready')?.status === 'True';
 export const inPhase =
   (phase: string) =>

@@ -54,7 +54,7 @@ async function entriesOf(): Promise<Entry[]> {
 
 const text = (path: string, content: string): Entry => ({ type: 'file', path, mode: 0o644, content });
 
-/** Returns an entry with the file's content, at the same path. Links are followed, so that the file exists at this path in the image. */
+/** Links are followed, so that the file exists at this path in the image. */
 const copied = (path: string): Entry => ({
   type: 'file',
   path: path.slice(1),
@@ -62,7 +62,7 @@ const copied = (path: string): Entry => ({
   content: readFileSync(path),
 });
 
-/** Resolves with the paths of the program's shared libraries and of its loader, as ldd prints them. */
+/** The result includes the loader. */
 async function neededBy(program: string): Promise<string[]> {
   const lines = (await runCommandOk('ldd', [program])).split('\n');
   return lines.flatMap((line) => /^\s*(?:\S+ => )?(\/\S+) \(0x/.exec(line)?.[1] ?? []);

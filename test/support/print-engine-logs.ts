@@ -1,4 +1,4 @@
-/** Prints the ends of the logs of the engines when a test fails. Vitest loads this file before each test file with real engines. */
+/** Vitest loads this file before each test file with real engines. */
 import { afterEach, beforeAll } from 'vitest';
 import { forgetStoppedEngines, printLogEnds } from './engine-logs.ts';
 

@@ -1,7 +1,7 @@
 /**
- * A server in the test process for the requests of probes and hooks. It records each request. The path selects the response: /status/N
- * responds with status N, /late responds after LATE_MILLIS, /slow never responds, /hold responds after release(), /away redirects to
- * another host, and /switch responds with the status given to set().
+ * A server in the test process for the requests of probes and hooks. The path selects the response: /status/N responds with status N, /late
+ * responds after LATE_MILLIS, /slow never responds, /hold responds after release(), /away redirects to another host, and /switch responds
+ * with the status of set().
  */
 import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
@@ -18,18 +18,16 @@ export interface Asked {
 
 export interface ProbedServer {
   port: number;
-  /** Returns the requests for the path that have been received so far. */
   asked(path: string): Asked[];
-  /** Resolves with the requests for the path when `count` of them have been received. */
   untilAsked(path: string, count: number): Promise<Asked[]>;
-  /** Sets the status of responses to /switch, which is 200 at first. */
+  /** The status of responses to /switch is 200 at first. */
   set(status: number): void;
   /** Responds to all pending and all later requests for /hold. */
   release(): void;
   close(): Promise<void>;
 }
 
-/** Starts the server on loopback, with HTTPS if `tls` is given. */
+/** The server listens on loopback, with HTTPS if `tls` is given. */
 export async function startProbedServer(tls?: { certificate: string; key: string }): Promise<ProbedServer> {
   const requests: Asked[] = [];
   const waiting = new Set<() => void>();

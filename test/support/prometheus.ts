@@ -35,8 +35,8 @@ function readValue(text: string, line: string): number {
 }
 
 /**
- * Parses the text, and returns the metric families by name. Throws unless the lines of each family are consecutive and have help and type,
- * each sample occurs once, and buckets are in order.
+ * Returns the metric families by name. Throws unless the lines of each family are consecutive and have help and type, each sample occurs
+ * once, and buckets are in order.
  */
 export function readMetrics(text: string): Map<string, ReadFamily> {
   if (!text.endsWith('\n')) throw new Error('the last line has no line feed');
@@ -96,7 +96,7 @@ function checkBuckets(family: string, samples: readonly ReadSample[]): void {
   }
 }
 
-/** Returns the only sample that has the name and at least the given labels. Throws unless there is exactly one. */
+/** Returns the sample that has the name and at least the given labels. Throws unless there is exactly one. */
 export function metricOf(
   families: ReadonlyMap<string, ReadFamily>,
   name: string,

@@ -12,7 +12,7 @@ interface Kubeconfig {
   users: { user: { 'client-certificate-data': string; 'client-key-data': string } }[];
 }
 
-/** Returns the address of the API server and the administrator's credentials from a kubeconfig. Throws if it has no cluster or no user. */
+/** Returns the address of the API server and the administrator's credentials. Throws if the kubeconfig has no cluster or no user. */
 export function adminOf(kubeconfig: string): { host: string; port: number; ca: Buffer; cert: Buffer; key: Buffer } {
   const { clusters, users } = parse(readFileSync(kubeconfig, 'utf8')) as Kubeconfig;
   const [cluster, user] = [clusters[0]?.cluster, users[0]?.user];
@@ -30,11 +30,10 @@ export function adminOf(kubeconfig: string): { host: string; port: number; ca: B
 
 export interface RawConnection {
   socket: Socket;
-  /** Resolves with all received bytes when the connection is closed. */
   closed: Promise<Buffer>;
 }
 
-/** Sends an upgrade request and resolves with the connection. Rejects unless the response has the status 101. */
+/** Rejects unless the response has the status 101. */
 export async function upgrade(
   kubeconfig: string,
   path: string,
@@ -51,8 +50,7 @@ export async function upgrade(
   const pieces: Buffer[] = [head];
   upgraded.on('data', (piece: Buffer) => pieces.push(piece));
   upgraded.on('error', () => undefined);
-  // `closed` must not reject after an error, as a promise of once() would: the server may reset a connection on which the client still
-  // sends.
+  // The server may reset a connection on which the client still sends. Unlike a promise of once(), `closed` does not reject then.
   const closed = new Promise<void>((resolve) => void upgraded.once('close', () => resolve()));
   return { socket: upgraded, closed: closed.then(() => Buffer.concat(pieces)) };
 }
@@ -62,7 +60,7 @@ export const SPDY: Record<string, string> = {
   'X-Stream-Protocol-Version': 'v4.channel.k8s.io',
 };
 
-/** Returns the bytes of hexadecimal digits, between which spaces are allowed. */
+/** Spaces are allowed between the digits. */
 export const hex = (text: string): Buffer => Buffer.from(text.replaceAll(' ', ''), 'hex');
 
 export function spdyControl(type: number, payload: Uint8Array, flags = 0): Buffer {
@@ -73,7 +71,7 @@ export function spdyControl(type: number, payload: Uint8Array, flags = 0): Buffe
   return Buffer.concat([head, payload]);
 }
 
-/** Returns a SPDY DATA frame. `length` is the length in bytes that its header contains, which may be wrong. */
+/** `length` is the length in bytes that the header of the frame contains, which may be wrong. */
 export function spdyData(id: number, bytes: Buffer, length = bytes.length): Buffer {
   const head = Buffer.alloc(8);
   head.writeUInt32BE(id);
@@ -81,7 +79,7 @@ export function spdyData(id: number, bytes: Buffer, length = bytes.length): Buff
   return Buffer.concat([head, bytes]);
 }
 
-/** Returns the frame that opens the first stream of a connection. `block` contains the headers before compression. */
+/** Opens the first stream of a connection. `block` contains the headers before compression. */
 export const spdyStream = (id: number, block: Uint8Array): Buffer =>
   spdyControl(1, Buffer.concat([hex(`0000000${id} 00000000 0000 7820e3c6a7c2`), flushed(block)]));
 
@@ -102,5 +100,5 @@ export const spdyStreams = (...types: string[]): Buffer =>
     }),
   );
 
-/** The frame (GOAWAY with PROTOCOL_ERROR) with which the server reports that the client has violated the protocol. */
+/** The GOAWAY frame with which the server reports that the client has violated the protocol. */
 export const PROTOCOL_ERROR: Buffer = spdyControl(7, hex('00000000 00000001'));

@@ -1,7 +1,4 @@
-/**
- * Reads objects for tests. A test whose subject is `kubectl get` runs kubectl; the others only need the objects, and a request over one
- * connection takes a small part of the processor time that kubectl takes to start.
- */
+/** A request over one connection takes a small part of the processor time that kubectl takes to start. */
 import { parseArgs } from 'node:util';
 import type { KubeObject } from '../../src/machinery/meta.ts';
 import type { Connect } from './connection.ts';

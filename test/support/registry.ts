@@ -1,4 +1,4 @@
-/** Starts Debian's docker-registry on loopback, over plain HTTP, with or without a password. Images are pushed with skopeo. */
+/** Starts Debian's docker-registry on loopback, over plain HTTP, with or without a password. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { createServer as createHttpServer, request } from 'node:http';
@@ -10,7 +10,6 @@ import { runCommandOk } from '../../src/platform/processes.ts';
 
 export const REGISTRY_USER = 'puller';
 export const REGISTRY_PASSWORD = 'correct-horse-battery';
-/** The bcrypt hash of REGISTRY_PASSWORD. */
 const PASSWORD_HASH = '$2y$04$abcdefghijklmnopqrstuupOWRSKKNe562z1DsLEArFuJDHVyRIMa';
 
 export interface Registry {
@@ -32,7 +31,7 @@ export function freePort(): Promise<number> {
   });
 }
 
-/** Starts a registry and resolves when it listens. Its files are in `folder`, which the caller must remove. */
+/** Resolves when the registry listens. Its files are in `folder`, which the caller must remove. */
 export async function startRegistry(folder: string, options: { password?: true } = {}): Promise<Registry> {
   mkdirSync(folder, { recursive: true });
   const [config, passwords] = [join(folder, 'registry.yml'), join(folder, 'htpasswd')];

@@ -1,5 +1,5 @@
 /**
- * A constant load: `node request-load.ts URL fresh|kept`. Each of WORKERS clients sends requests one after another, with `fresh` each on a
+ * A constant load: `node request-load.ts URL fresh|kept`. Each of WORKERS clients sends one request after another, with `fresh` each on a
  * new connection, with `kept` on one connection as long as the server keeps it. For each response, the program prints the name of the
  * server, which the response contains; for each request without the right response, a line that begins with `failed`. When its standard
  * input ends, the program waits for the last responses and ends.

@@ -1,6 +1,6 @@
 /**
- * Creates a node, Pods and a machine outside the node, each as a network namespace. The node routes between them as it does for real Pods:
- * each Pod has a pair of interfaces of its own. The machine outside is the node's default gateway.
+ * A node, Pods and a machine outside the node, each as a network namespace. The node routes between them as it does for real Pods: each Pod
+ * has a pair of interfaces of its own. The machine outside is the node's default gateway.
  */
 import { createNetworkNamespace, type NetworkNamespace } from './network-namespace.ts';
 import { NetworkPeer } from './network-peer.ts';
@@ -20,7 +20,7 @@ export interface RoutedNetwork extends AsyncDisposable {
   outside: Place;
 }
 
-/** The first addresses of the ranges, which the node has on its interface of each Pod. */
+/** The first addresses of the ranges. The node has them on its interface of each Pod. */
 const GATEWAY = { ip: '10.99.0.1', ip6: 'fd00:99::1' };
 
 interface Addresses {

@@ -1,7 +1,4 @@
-/**
- * Runs commands in containers for tests. A test whose subject is `kubectl exec` runs kubectl; the others only need the command to run, and
- * a WebSocket takes a small part of the processor time that kubectl takes to start.
- */
+/** A WebSocket takes a small part of the processor time that kubectl takes to start. */
 import { parseArgs } from 'node:util';
 import { WebSocket } from 'ws';
 import { readKubeconfig } from '../../src/client/kubeconfig.ts';
@@ -16,8 +13,8 @@ const DEADLINE_MILLIS = 120_000;
 const [STDOUT, STDERR, ERROR] = [1, 2, 3];
 
 /**
- * Returns a function that takes the arguments of `kubectl exec` (`POD -- COMMAND…`, -c, -n), and resolves with the exit code and the
- * output of the command. If the command cannot start, the exit code is 1, and `stderr` says why.
+ * Returns a function that takes the arguments of `kubectl exec` (`POD -- COMMAND…`, -c, -n). If the command cannot start, the exit code is
+ * 1, and `stderr` says why.
  */
 export const containerRunner =
   (kubeconfig: string) =>
@@ -64,7 +61,7 @@ function resultOf(socket: WebSocket, args: readonly string[]): Promise<CommandRe
   });
 }
 
-/** Returns the exit code from the Status that the server sends at the end, and `stderr` with the message of a failure. */
+/** `error` is the Status that the server sends at the end. */
 function endOf(error: string, stderr: string): { code: number; stderr: string } {
   if (error === '') return { code: 1, stderr: `${stderr}error: the connection ended before the command\n` };
   const { status, message = '', details } = JSON.parse(error) as Status;

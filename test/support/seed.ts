@@ -1,17 +1,17 @@
 /**
- * Sets the seed of the property tests in src/simulation and of the fuzz test. The seed is LIFEPOD_SEED, or a hash of the sources, so that
- * all runs of one checkout try the same cases, and each change of the sources tries new ones.
+ * The seed of the random tests is LIFEPOD_SEED, or a hash of the sources. All runs of one checkout try the same cases, and each change of
+ * the sources tries new ones.
  */
 import { createHash } from 'node:crypto';
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** Sets LIFEPOD_SEED. Vitest calls this function once before it starts its workers, which inherit the environment. */
+/** Vitest calls this function once before it starts its workers, which inherit the environment. */
 export default function setUp(): void {
   process.env['LIFEPOD_SEED'] ??= String(seedOf(join(import.meta.dirname, '../../src')));
 }
 
-/** Returns a hash of the sources that these tests run, in four folders of `folder`, as a number from 0 to 2^31 - 1. */
+/** Returns a number from 0 to 2^31 - 1. */
 function seedOf(folder: string): number {
   const hash = createHash('sha256');
   const sources = globSync('{lifecycle,node,runtime,simulation}/**/*.ts', { cwd: folder });

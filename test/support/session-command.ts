@@ -1,4 +1,4 @@
-/** Runs `lifepod up FILE…` and `lifepod run` in the background, in a data folder whose runtime already has the image busybox:1.28. */
+/** The runtime of the data folder already has the image busybox:1.28. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
@@ -10,20 +10,20 @@ import { silentLog } from '../../src/platform/silent-log.ts';
 import { openLmdbStore } from '../../src/store/lmdb/lmdb-store.ts';
 import { LAUNCHER, type Lifepod, startLifepod } from './lifepod.ts';
 
-/** After this time a command is killed, so that a test reports its output instead of hanging. */
+/** After this time, the command is killed, so that the test reports its output instead of hanging. */
 const DEADLINE_MILLIS = 120_000;
 
 export interface SessionCommand {
   pid: number;
-  /** Resolves when the output matches. Rejects with the output if the command ends before. */
+  /** Rejects with the output if the command ends without a match. */
   printed(pattern: RegExp): Promise<RegExpExecArray>;
   /** Sends the signal to the process group of the command. Does nothing if the command has ended. */
   signal(name: NodeJS.Signals): void;
-  /** Resolves when the command has ended. The exit code is null if a signal ended it. */
+  /** The exit code is null if a signal ended the command. */
   ended: Promise<{ code: number | null; stdout: string; stderr: string }>;
 }
 
-/** Starts a command of lifepod in its own process group. `input` is its standard input, `env` its environment. */
+/** The command runs in its own process group. `input` is its standard input, `env` its environment. */
 export function startSession(
   dataDir: string,
   command: 'up' | 'run',
@@ -34,7 +34,6 @@ export function startSession(
   return startCommand([command, '--data-dir', dataDir, ...args], input, env);
 }
 
-/** Starts lifepod with the arguments in its own process group. */
 export function startCommand(args: string[], input = '', env = process.env): SessionCommand {
   const child: ChildProcess = spawn(LAUNCHER, args, {
     env,

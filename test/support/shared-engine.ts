@@ -1,9 +1,8 @@
 /**
- * The engine that all end-to-end tests of one Vitest worker share. `test` defines a test with a namespace of its own;
- * `testInFileNamespace` defines tests that share the namespace of their file, because they run concurrently or build on each other.
- * `lifepod` runs kubectl and lifepod in that namespace.
+ * The engine that all end-to-end tests of one Vitest worker share. `test` defines a test with a namespace of its own. `testInFileNamespace`
+ * defines tests that share the namespace of their file, because they run concurrently or build on each other.
  *
- * Tests that kill, fill, reconfigure or inspect an engine have one of their own (own-engine.ts).
+ * Tests that kill, fill, reconfigure or inspect an engine have their own engine (own-engine.ts).
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -21,7 +20,6 @@ export interface NamespacedLifepod extends RunningLifepod {
 
 /** The client for the namespace of the running test or of its file. Undefined before the first test starts. */
 export let lifepod: NamespacedLifepod;
-/** The recording of all versions of Pods and all Events in `lifepod`'s namespace. */
 export let record: PodRecord;
 
 let entered = 0;
@@ -44,7 +42,7 @@ async function enterNamespace(engine: Lifepod): Promise<NamespacedLifepod> {
       await connect();
     },
   };
-  // Reads the engine's kubeconfig again, because the engine may listen on another port after a restart.
+  // After a restart, the engine may listen on another port, so its kubeconfig is read again.
   const connect = async (): Promise<void> => {
     const config = parseDocument(readFileSync(engine.kubeconfig, 'utf8'));
     config.setIn(['contexts', 0, 'context', 'namespace'], namespace);
@@ -55,7 +53,7 @@ async function enterNamespace(engine: Lifepod): Promise<NamespacedLifepod> {
   return lifepod;
 }
 
-/** Deletes the namespace without waiting: its Pods end while the next test runs. If a Pod does not end, `lifepod down` fails later. */
+/** Does not wait: the Pods of the namespace end while the next test runs. If a Pod does not end, `lifepod down` fails later. */
 const leave = async (engine: Lifepod, { namespace }: NamespacedLifepod): Promise<void> => {
   record.end();
   const client = await clientFromKubeconfig(engine.kubeconfig);

@@ -1,4 +1,4 @@
-/** A Vitest reporter that prints, after a run, the duration of each project, the slowest tests, and the seed of the random tests. */
+/** Prints, after a run, the duration of each project, the slowest tests, and the seed of the random tests. */
 import type { Reporter, TestCase, TestModule } from 'vitest/node';
 
 const SLOWEST = 10;

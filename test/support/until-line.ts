@@ -1,4 +1,3 @@
-/** Runs a program until it prints a line that a test waits for. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
@@ -6,7 +5,7 @@ import { createInterface } from 'node:readline';
 const DEADLINE_MILLIS = 120_000;
 
 /**
- * Runs a program in its own process group until `done` returns true for a line of its output, then kills the process group and resolves
+ * Runs a program in its own process group until `done` returns true for a line of its output. Then kills the process group and resolves
  * with the lines so far. Rejects if the program ends before that.
  */
 export async function untilLine(

@@ -1,6 +1,4 @@
-/** The fields of valid objects of all kinds, from which hostile objects are generated. */
-
-/** The spec of a Pod that never runs, because no node has the label that it selects. */
+/** The Pod never runs, because no node has the label that it selects. */
 export const podSpec = {
   nodeSelector: { no: 'node' },
   terminationGracePeriodSeconds: 1,
@@ -39,7 +37,7 @@ const workloadSpec = {
 const REQUEST =
   'LS0tLS1CRUdJTiBDRVJUSUZJQ0FURSBSRVFVRVNULS0tLS0KTUlISk1IRUNBUUF3RHpFTk1Bc0dBMVVFQXd3RWFtRnVaVEJaTUJNR0J5cUdTTTQ5QWdFR0NDcUdTTTQ5QXdFSApBMElBQlBwb0pSRVQzY0V5RnJ3Mng2bGtiZnNMbmRNejlONG9DU0oyazhBMFQraXJwbzBiZDBQSHlKVzZUVVZrCjBOS0krTTZDNDRvRWEvdFB4cXVjNEsxQXk1V2dBREFLQmdncWhrak9QUVFEQWdOSUFEQkZBaUFVck02d0Vxc3MKcUgzTHBxSmgxTnRpczFBdGtQT2lkL3hvM3ZQK3pQRGROd0loQU10Sm9VL2dMYXFVYmh0aUJvck13NFpTTHhFNQpNSjh4dHV3eGk2L0ZnQ3pXCi0tLS0tRU5EIENFUlRJRklDQVRFIFJFUVVFU1QtLS0tLQo=';
 
-/** The fields, by kind or schema, that a valid object needs in addition to its name. */
+/** By kind or schema, the fields that a valid object needs in addition to its name. */
 export const CONTENTS: Readonly<Record<string, object>> = {
   ConfigMap: { data: { a: 'b' }, binaryData: { c: 'ZA==' } },
   Secret: { data: { a: 'Yg==' }, stringData: { c: 'd' }, type: 'Opaque' },

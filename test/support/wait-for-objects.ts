@@ -1,7 +1,4 @@
-/**
- * Waits for states of objects for tests. A test whose subject is `kubectl wait` runs kubectl; the others only need the state, and a watch
- * takes a small part of the processor time that kubectl takes to start.
- */
+/** A watch takes a small part of the processor time that kubectl takes to start. */
 import { parseArgs } from 'node:util';
 import { type KubeObject, uidOf } from '../../src/machinery/meta.ts';
 import type { Connect } from './connection.ts';
@@ -19,9 +16,8 @@ interface WithStatus extends KubeObject {
 
 /**
  * Returns a function that takes the arguments of `kubectl wait` (`KIND/NAME…`, `KIND NAME…`, -n, -l, --all, and --for with `delete`,
- * `create`, `condition=TYPE[=STATUS]` or `jsonpath={PATH}[=VALUE]`), and resolves when all named objects are in this state. It rejects
- * like kubectl if an object does not exist or is deleted while it waits for a condition or a value, and after --timeout, by default two
- * minutes.
+ * `create`, `condition=TYPE[=STATUS]` or `jsonpath={PATH}[=VALUE]`), and resolves when all named objects are in this state. It rejects like
+ * kubectl if an object does not exist or is deleted while it waits for a condition or a value, and after --timeout, by default two minutes.
  */
 export const waiter =
   (connect: Connect) =>
@@ -59,7 +55,6 @@ export const waiter =
     await Promise.all(waits);
   };
 
-/** Returns a function that returns whether an object is in the state `goal`. Throws if `goal` is neither a condition nor a JSONPath. */
 function stateOf(goal: string): (object: KubeObject) => boolean {
   const [, type, status = 'true'] = /^condition=([^=]+)(?:=(.+))?$/.exec(goal) ?? [];
   if (type !== undefined) return (object) => hasCondition(object, type, status);
@@ -72,10 +67,7 @@ function stateOf(goal: string): (object: KubeObject) => boolean {
   };
 }
 
-/**
- * Returns whether the object has the condition with the status. Like kubectl, ignores a condition that the component has set for an earlier
- * generation of the object.
- */
+/** Like kubectl, ignores a condition that the component has set for an earlier generation of the object. */
 function hasCondition(object: KubeObject, type: string, status: string): boolean {
   const { conditions = [], observedGeneration } = (object as WithStatus).status ?? {};
   const found = conditions.find((each) => each.type.toLowerCase() === type.toLowerCase());

@@ -1,4 +1,4 @@
-/** Limits the size of the core (src/lifecycle without its tests), so that it can be read as a whole. */
+/** A reader should be able to read the core (src/lifecycle without its tests) as a whole. */
 import { basename, dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
 import { importsOf, read, typeScript } from './sources.ts';

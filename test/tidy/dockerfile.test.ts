@@ -1,4 +1,4 @@
-/** Checks that the Dockerfile, the .dockerignore and the README's section "In a container" agree with each other and with lifepod. */
+/** The Dockerfile, the .dockerignore and the README's section "In a container" must agree with each other and with lifepod. */
 import { expect, test } from 'vitest';
 import { missingPackages } from '../../src/engine/machine-checks.ts';
 import { DOCKERFILE, sentFiles } from '../machines/container/build-image.ts';

@@ -1,4 +1,3 @@
-/** Checks that the documents refer only to files and npm scripts that exist, and that dependencies and examples are documented. */
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';

@@ -1,4 +1,3 @@
-/** Checks that the API accepts the manifests of the examples and of the README without a warning. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
 import type { Pod } from '../../src/api/generated/types.ts';
@@ -7,7 +6,6 @@ import { type Started, startRegistry } from '../../src/apiserver/registry/testin
 import type { KubeObject, ResourceRef } from '../../src/machinery/meta.ts';
 import { files, read } from './sources.ts';
 
-/** Returns the resource of an object of the examples: its group, version and plural name. */
 function resourceOf({ apiVersion = '', kind = '' }: KubeObject): ResourceRef {
   const [version = '', group = ''] = apiVersion.split('/').toReversed();
   return { group, version, resource: `${kind.toLowerCase()}s` };

@@ -1,4 +1,3 @@
-/** Checks the sizes of files and folders, file names, and that tests neither sleep nor are skipped. */
 import { basename, dirname } from 'node:path';
 import { expect, test } from 'vitest';
 import { files, read, typeScript } from './sources.ts';

@@ -1,4 +1,3 @@
-/** Limits the number of lines of a function, counted from its first to its last line. */
 import { expect, test } from 'vitest';
 import { parseAst } from 'vitest/node';
 import { read, typeScript } from './sources.ts';
@@ -20,7 +19,6 @@ function* nodesIn(node: SyntaxNode): Generator<SyntaxNode> {
   for (const child of Object.values(node).flat()) if (isNode(child)) yield* nodesIn(child);
 }
 
-/** Returns the number of functions in the source that have more than MOST_LINES lines. */
 function longFunctions(source: string): number {
   const program = parseAst(source, { lang: 'ts' }) as unknown as SyntaxNode;
   return [...nodesIn(program)].filter(

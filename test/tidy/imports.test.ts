@@ -1,4 +1,3 @@
-/** Checks that each folder of src/ imports only the folders that the code map in ARCHITECTURE.md allows. */
 import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
 import { importsOf, read, typeScript } from './sources.ts';
@@ -10,13 +9,10 @@ const rows = [...read('ARCHITECTURE.md').matchAll(ROW)].map(([, folder = '', pur
   pure: purpose.endsWith(' Pure'),
   may,
 }));
-/** The folders that the code map calls pure: they have no I/O, clock, randomness, logging or promises. */
+/** The code map calls these folders pure: they have no I/O, clock, randomness, logging or promises. */
 const PURE = rows.filter(({ pure }) => pure).map(({ folder }) => folder);
 
-/**
- * Returns whether files in `folder` may import files in `target`. The last column of the code map contains a list of folders, "nothing",
- * "everything", or "everything but" one folder.
- */
+/** The last column of the code map contains a list of folders, "nothing", "everything", or "everything but" one folder. */
 function mayImport(folder: string, target: string): boolean {
   const may = rows.find((row) => row.folder === folder)?.may ?? 'nothing';
   if (folder === target || may === 'everything') return true;

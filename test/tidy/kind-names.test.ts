@@ -1,4 +1,3 @@
-/** Checks that the API server knows no kind by name, except in its admission plugins and in files that have a reason. */
 import { expect, test } from 'vitest';
 import { kinds } from '../../src/api/kinds.ts';
 import { read, typeScript } from './sources.ts';

@@ -1,11 +1,10 @@
-/** Lists and parses the files of the repository for the tidy tests. */
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 export const REPOSITORY = join(import.meta.dirname, '../..');
 
-/** The paths, relative to the repository, of the files that git tracks and of untracked files that it does not ignore. */
+/** Includes untracked files, except those that git ignores. */
 export const files: readonly string[] = execFileSync(
   'git',
   ['ls-files', '--cached', '--others', '--exclude-standard'],
@@ -18,7 +17,7 @@ export const read = (path: string): string => readFileSync(join(REPOSITORY, path
 
 export const typeScript = files.filter((path) => path.endsWith('.ts'));
 
-/** Returns the module specifiers of static and dynamic imports and of re-exports, except those in comments. */
+/** Ignores imports in comments. */
 export function importsOf(source: string): string[] {
   const code = source.replace(/\/\*[\s\S]*?\*\//g, '').replace(/^\s*\/\/.*$/gm, '');
   const statements = /(?:^|[;\s])(?:import|export)\s(?:[^'";]*?\sfrom\s)?\s*'([^']+)'|import\(\s*'([^']+)'\s*\)/g;
@@ -27,7 +26,7 @@ export function importsOf(source: string): string[] {
 
 /** Matches a string literal on one line; the second group is its text. */
 const TEXT = String.raw`(['"\`])((?:\\.|(?!\1)[^\n\\])*)\1`;
-/** Patterns of titles: the first argument of test(), it() or describe(), and the title of a row in a table of tests. */
+/** Match the first argument of test(), it() or describe(), and the title of a row in a table of tests. */
 const TITLES = [
   String.raw`\b(?:it|test|describe)(?:\.concurrent)?\(\s*${TEXT}`,
   String.raw`[\])]\(\s*${TEXT},\s`,
@@ -38,6 +37,5 @@ const TITLES = [
   String.raw`\bname: ${TEXT}`,
 ].map((pattern) => new RegExp(pattern, 'gms'));
 
-/** Returns the titles of the tests and groups of tests in the source. */
 export const titlesIn = (source: string): string[] =>
   TITLES.flatMap((pattern) => [...source.matchAll(pattern)].map(([, , title = '']) => title.replaceAll('\\', '')));

@@ -1,4 +1,3 @@
-/** Checks that every sentence of the specification of defer containers (test/spec) names tests that exist. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -17,7 +16,7 @@ test('no sentence of the specification awaits a part of lifepod that exists alre
   expect(found).toEqual([]);
 });
 
-/** Matches the paths of test files, and of contract suites, each of which several test files run. */
+/** Matches the paths of test files, and of contract suites, which several test files run. */
 const TESTS = /(\.test|^test\/contract\/.*-contract)\.ts$/;
 
 test('every test that the specification names exists in a test file', () => {

@@ -1,4 +1,4 @@
-/** Checks that commands load the modules of the engine only in the process that runs the engine: loading them takes 0.3 s of CPU time. */
+/** Loading the modules of the engine takes 0.3 s of CPU time, so only the process that runs the engine may load them. */
 import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
 import { read } from './sources.ts';
@@ -6,7 +6,6 @@ import { read } from './sources.ts';
 /** Matches imports and re-exports of values from relative paths, but neither imports of types nor dynamic imports. */
 const STATIC = /^(?:import|export)\s+(?!type\b)(?:[^;'"]*?\sfrom\s+)?'(\.[^']+\.ts)'/gm;
 
-/** Returns the files that importing `path` loads, in the order of their discovery. */
 function loadedBy(path: string, loaded = new Set<string>()): Set<string> {
   if (loaded.has(path)) return loaded;
   loaded.add(path);

@@ -1,7 +1,3 @@
-/**
- * Checks that comments and test titles begin with their subject, and that they, the messages, the documents and the scripts do not
- * describe components as people.
- */
 import { expect, test } from 'vitest';
 import { files, read, titlesIn, typeScript } from './sources.ts';
 
@@ -11,7 +7,6 @@ const OPENING = /^(?:of|who|whoever|nobody|what is) /i;
 const PHRASE = /\b(?:is told|are told|tells of|told of|as ever|nobody|whoever|anew|goes on)\b/gi;
 
 const BLOCK_COMMENT = /^[ \t]*\/\*\*?((?:(?!\*\/)[\s\S])*)\*\//gm;
-/** Matches consecutive comment lines as one comment. */
 const LINE_COMMENT = /^[ \t]*\/\/ (.*(?:\n[ \t]*\/\/ .*)*)$/gm;
 const TRAILING_COMMENT = /^(?![ \t]*\/\/).*\S[ \t]+\/\/ (.*)$/gm;
 
@@ -34,7 +29,6 @@ const messagesIn = (source: string): string[] =>
     .map(([, , text = '']) => text)
     .filter((text) => text.includes(' '));
 
-/** Matches the lines of an example that print the word "nobody". */
 const PROGRAM_OUTPUT = /echo nobody|or nobody$/;
 
 const phrasesIn = (text: string): string[] => [...text.matchAll(PHRASE)].map(([phrase]) => `${phrase}: ${text}`);
@@ -43,7 +37,7 @@ function findingsIn(texts: readonly string[]): string[] {
   return texts.flatMap((text) => [...(OPENING.test(text) ? [text] : []), ...phrasesIn(text)]);
 }
 
-/** All sources except this file, whose test data contains the forbidden phrases. */
+/** This file is excluded, because its test data contains the forbidden phrases. */
 const sources = typeScript.filter(
   (path) => /^(src|test|bench|scripts)\//.test(path) && path !== 'test/tidy/words.test.ts',
 );

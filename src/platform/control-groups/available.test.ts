@@ -8,7 +8,6 @@ const UNIFIED = '36 31 0:33 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n';
 const V2 = '30 24 0:26 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw\n';
 const OTHER = '24 1 0:22 / /sys rw,nosuid - sysfs sysfs rw\n25 1 0:23 / /cgroup rw - tmpfs cgroup rw\n';
 const HEADER = '#subsys_name\thierarchy\tnum_cgroups\tenabled\n';
-/** The kernel's list on a machine whose controllers are in hierarchies of version 1, and on one that uses version 2. */
 const IN_V1 = `${HEADER}cpu\t1\t75\t1\ncpuacct\t1\t75\t1\nmemory\t4\t3\t1\ndevices\t5\t3\t0\npids\t8\t3\t1\nhugetlb\t0\t3\t1\n`;
 const IN_V2 = `${HEADER}cpu\t0\t75\t1\nmemory\t0\t3\t1\npids\t0\t3\t1\n`;
 const MOUNT_V1 =

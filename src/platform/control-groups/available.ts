@@ -1,34 +1,33 @@
 /**
- * Checks that this machine offers the control groups without which runc runs no container.
- * Sources: proc_pid_mountinfo(5), cgroups(7). runc uses version 2 if it is mounted at /sys/fs/cgroup itself, else version 1.
+ * Checks that this machine offers the control groups without which runc runs no container. runc uses version 2 if it is mounted at
+ * /sys/fs/cgroup itself, else version 1.
+ * Sources: proc_pid_mountinfo(5), cgroups(7).
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { asRoot } from '../programs/typed-program.ts';
 import { CGROUP_ROOT } from './cgroups.ts';
 
-/** The contents of files of the kernel. */
 export interface ControlGroupFacts {
-  /** /proc/self/mountinfo. */
+  /** /proc/self/mountinfo */
   mountinfo: string;
   /** The file cgroup.controllers at /sys/fs/cgroup; undefined: version 2 is not mounted there. */
   offered: string | undefined;
-  /** /proc/cgroups; empty if the kernel has no such file. */
+  /** The file /proc/cgroups; empty if the kernel has no such file. */
   hierarchies: string;
 }
 
 export interface ControlGroupProblem {
   /** The first part of a sentence, such as `no control groups are mounted at /sys/fs/cgroup`. */
   what: string;
-  /** The advice to the user, such as a command that mounts the control groups. */
   advice: string;
 }
 
-/** A machine that lacks only some of these runs Pods, for example a Raspberry Pi without `memory`. */
+/** A machine that lacks some of these still runs Pods, for example a Raspberry Pi without `memory`. */
 const USED = ['cpu', 'memory', 'pids'];
 const IN_CONTAINER = 'in a container, give it the control groups of the machine';
 
-/** Returns why runc would run no container; undefined if it finds at least one controller of those that containers use. */
+/** Returns why runc would run no container; undefined if at least one of the used controllers is available. */
 export function controlGroupProblem(
   env: NodeJS.ProcessEnv = process.env,
   facts = readFacts(),
@@ -38,7 +37,7 @@ export function controlGroupProblem(
   if (USED.some((name) => mounted.includes(name))) return undefined;
   const groups = v1Groups(hierarchies);
   const isV1 = groups.some((group) => group.some((name) => USED.includes(name)));
-  // If the root is a mount already, such as that of systemd, another one would hide the hierarchies below it.
+  // If the root is a mount already, such as that of systemd, another mount would hide the hierarchies below it.
   const mountV1 = `mountpoint -q ${CGROUP_ROOT} || mount -t tmpfs cgroup ${CGROUP_ROOT}; for c in ${groups.map((names) => names.join()).join(' ')}; do mkdir -p ${CGROUP_ROOT}/\${c%%,*}; mount -t cgroup -o $c cgroup ${CGROUP_ROOT}/\${c%%,*}; done`;
   const reboot = 'or boot with the kernel parameter cgroup_no_v1=all';
   if (offered !== undefined)
@@ -57,11 +56,10 @@ export function controlGroupProblem(
   };
 }
 
-/** Returns the controllers of the mounted hierarchies of version 1, and words that are no controllers. */
+/** Includes mount options that are no controllers. */
 const controllersOfMounts = (mountinfo: string): string[] =>
   [...mountinfo.matchAll(/ - cgroup \S+ (\S+)$/gm)].flatMap(([, options = '']) => options.split(','));
 
-/** Returns the enabled controllers that are in hierarchies of version 1, grouped by hierarchy. */
 function v1Groups(hierarchies: string): string[][] {
   const groups = new Map<string, string[]>();
   for (const line of hierarchies.split('\n')) {

@@ -1,4 +1,4 @@
-/** Tests enableInContainer() with files that imitate those of the kernel. test/machines/container tests it with a real kernel. */
+/** The files imitate those of the kernel. test/machines/container uses a real kernel. */
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

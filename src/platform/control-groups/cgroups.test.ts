@@ -1,4 +1,4 @@
-/** Tests both versions in a scratch folder that imitates the kernel's files. test/integration/cgroups.test.ts tests real groups. */
+/** The scratch folder imitates the kernel's files. test/integration/cgroups.test.ts uses real groups. */
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -75,7 +75,7 @@ test('cgroup v2: a controller that the machine does not offer is ignored', async
 
 test('cgroup v2: a controller that the kernel refuses to enable is ignored', async () => {
   write('cgroup.controllers', 'cpu memory');
-  // cgroup.subtree_control is a link to a kernel file that accepts only numbers and therefore refuses the names of controllers.
+  // This link leads to a kernel file that accepts only numbers, so a write of controller names fails.
   symlinkSync('/proc/self/oom_score_adj', join(root, 'cgroup.subtree_control'));
   const cgroups = await openCgroups(root);
   await cgroups.set('/a', limits);

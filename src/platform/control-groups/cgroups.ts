@@ -1,10 +1,10 @@
 /**
- * Provides one interface to both versions of the kernel's control groups. Version 1 has one hierarchy per controller or set of controllers,
- * in a folder of /sys/fs/cgroup. Version 2 has one hierarchy, and the controllers of a group are enabled in its parent group.
+ * One interface to both versions of the kernel's control groups. Version 1 has one hierarchy per controller or set of controllers. Version
+ * 2 has one hierarchy, and the controllers of a group are enabled in its parent group.
  *
- * Boundary: this file does not know Pods. Paths are relative to the root of the hierarchies, such as /lifepod-1a2b/kubepods.
- * Invariants: every call may be repeated. A limit is skipped if the machine lacks its controller or, in version 2, if the kernel
- * refuses to enable the controller. If lifepod has no permission to create groups, set() rejects with a UserError.
+ * Paths are relative to the root of the hierarchies, such as /lifepod-1a2b/kubepods. Every call may be repeated. A limit is skipped if the
+ * machine lacks its controller or, in version 2, if the kernel refuses to enable the controller.
+ *
  * Sources: the kernel's documents on cgroup v1 and v2; the conversion of CPU shares to a weight is upstream's (pkg/kubelet/cm, v1.33).
  */
 import { existsSync, readdirSync } from 'node:fs';
@@ -17,41 +17,43 @@ import { enableInContainer } from './cgroup-root.ts';
 export const CGROUP_ROOT = '/sys/fs/cgroup';
 
 export interface CgroupLimits {
-  /** The weight of the group relative to its siblings when they compete for CPU time, from 2 to 262144. */
+  /** The weight of the group when it competes with its siblings for CPU time, from 2 to 262144. */
   cpuShares?: number;
   /** Maximum CPU time, in microseconds, in each period of 100 ms. */
   cpuQuotaMicros?: number;
   memoryBytes?: number;
   pids?: number;
-  /** Limits in bytes by page size. Page sizes have the form of the names of the kernel's files, such as 2MB or 1GB. */
+  /** By page size, such as 2MB or 1GB, as in the names of the kernel's files. */
   hugepageBytes?: Readonly<Record<string, number>>;
 }
 
-/** The OOM kills in a group and all its descendants since the group was created. */
+/** The OOM kills in a group and its descendants since the group was created. */
 export interface OomKills {
-  /** Identifies the group: a group that is created later at the same path has another ID. */
+  /** A group that is created later at the same path has another ID. */
   groupId: string;
   count: number;
-  /** Whether `count` counts killed groups (kills by memory.oom.group; Linux 5.17 or later) or killed processes. */
+  /** group: a kill of a whole group by memory.oom.group counts once (Linux 5.17 or later). process: each killed process counts. */
   unit: 'group' | 'process';
 }
 
 export interface Cgroups {
   version: 1 | 2;
   /**
-   * Whether set() must be called before the runtime creates the first sandbox or container in a group, because the runtime
-   * would otherwise create the group without limits.
+   * Whether the runtime would create a missing group without limits, so that set() must be called before the first sandbox or container.
    */
   isMadeByRuntimeToo: boolean;
-  /** Returns the value of CRI's `cgroup_parent` for the group: its path, or, if the cgroup driver is systemd, the name of its slice. */
+  /** Returns CRI's `cgroup_parent` for the group: its path or, if the cgroup driver is systemd, the name of its slice. */
   parentName(path: string): string;
-  /** Creates the group and its missing parents, and sets the given limits. Omitted limits do not change. */
+  /**
+   * Creates the group and its missing parents, and sets the given limits. Omitted limits do not change. Rejects with a UserError if lifepod
+   * has no permission to create groups.
+   */
   set(path: string, limits: CgroupLimits): Promise<void>;
   /** Resolves with the names of the direct children; empty if the group does not exist. */
   children(path: string): Promise<string[]>;
-  /** Resolves with the OOM kills; undefined in version 1, whose counts exclude descendants, or without the group or memory controller. */
+  /** Undefined in version 1, whose counts exclude descendants, or without the group or memory controller. */
   oomKills(path: string): Promise<OomKills | undefined>;
-  /** Removes the group and its descendants, except groups that contain processes and the ancestors of such groups. */
+  /** Keeps groups that contain processes, and their ancestors. */
   removeEmpty(path: string): Promise<void>;
   /** Kills all processes in the group and its descendants, and removes these groups. Rejects if they do not end in about 2 s. */
   remove(path: string): Promise<void>;
@@ -64,10 +66,7 @@ export const cgroupVersion = (root = CGROUP_ROOT): 1 | 2 => (existsSync(join(roo
 export const openCgroups = (root = CGROUP_ROOT): Promise<Cgroups> =>
   cgroupVersion(root) === 2 ? openV2(root) : openV1(root);
 
-/**
- * Returns whether the kernel can limit the swap of groups. In version 2, the root group has no memory.swap.max, so its children are
- * checked.
- */
+/** In version 2, the root group has no memory.swap.max, so its children are checked. */
 export function limitsSwap(root = CGROUP_ROOT): boolean {
   if (cgroupVersion(root) === 1) return existsSync(join(root, 'memory', 'memory.memsw.limit_in_bytes'));
   const entries = readdirSync(root, { withFileTypes: true });
@@ -76,11 +75,11 @@ export function limitsSwap(root = CGROUP_ROOT): boolean {
 
 const CGROUPFS = { isMadeByRuntimeToo: false, parentName: (path: string): string => path };
 
-/** The controllers of version 1 whose limits this file sets. In the hierarchies of other controllers, the runtime creates the groups. */
+/** In the hierarchies of other controllers, the runtime creates the groups. */
 const V1_CONTROLLERS = ['cpu', 'memory', 'pids', 'hugetlb'];
 
 async function openV1(root: string): Promise<Cgroups> {
-  // `cpu` may be a link to the folder cpu,cpuacct. Links are skipped here, so that the groups of each hierarchy are removed only once.
+  // `cpu` may be a link to the folder cpu,cpuacct. Links are skipped, so that each hierarchy is listed once.
   const entries = await readdir(root, { withFileTypes: true });
   const hierarchies = entries.filter((entry) => entry.isDirectory()).map(({ name }) => join(root, name));
   const mounted = entries.map(({ name }) => name).filter((name) => V1_CONTROLLERS.includes(name));
@@ -115,7 +114,7 @@ async function openV1(root: string): Promise<Cgroups> {
 const optional = (controller: string, file: string, value: number | undefined): [string, string, number][] =>
   value === undefined ? [] : [[controller, file, value]];
 
-/** The controllers of version 2 whose limits this file sets. The container runtime enables other controllers for its containers. */
+/** The container runtime enables other controllers for its containers. */
 const V2_CONTROLLERS = ['cpu', 'hugetlb', 'memory', 'pids'];
 
 async function openV2(root: string): Promise<Cgroups> {
@@ -130,7 +129,7 @@ async function openV2(root: string): Promise<Cgroups> {
         refused,
       );
     const all = (): Promise<boolean> => write(controllers);
-    // The kernel refuses the whole write if it refuses one of the controllers, so try them one by one.
+    // The kernel refuses the whole write if it refuses one of the controllers.
     if (!(await all()) && !(folder === root && (await enableInContainer(root, all)))) {
       const taken: string[] = [];
       for (const name of controllers) if (await write([name])) taken.push(name);
@@ -169,8 +168,7 @@ async function openV2(root: string): Promise<Cgroups> {
     set: (path, limits) =>
       make(path, limits).catch((error: NodeJS.ErrnoException) => {
         if (error.code !== 'ENOENT') throw error;
-        // The file is probably missing because systemd has disabled a controller in a parent group: whenever systemd sets up a unit,
-        // it disables controllers that no unit needs. Enable the controllers again.
+        // systemd has probably disabled a controller in a parent group: when it sets up a unit, it disables controllers that no unit needs.
         enabled.clear();
         return make(path, limits);
       }),
@@ -194,10 +192,9 @@ async function readOomKills(folder: string): Promise<OomKills | undefined> {
   };
 }
 
-/** The codes of errors if a controller cannot be enabled: no permission, a read-only mount, or an unsuitable group. */
+/** No permission, a read-only mount, or an unsuitable group. */
 const REFUSALS = ['EACCES', 'EBUSY', 'EINVAL', 'EOPNOTSUPP', 'EPERM', 'EROFS'];
 
-/** Handles the error of a write: returns false if the kernel refused the write, and rethrows other errors. */
 function refused(error: unknown): false {
   if (!REFUSALS.includes((error as NodeJS.ErrnoException).code ?? '')) throw error;
   return false;
@@ -221,7 +218,6 @@ export const cpuWeight = (shares: number): number => 1 + Math.floor(((shares - 2
 const END_TRIES = 200;
 const END_RETRY_MILLIS = 10;
 
-/** Returns the functions that list and remove groups. removeEmpty() and remove() call `removed` for each removed folder. */
 function removals(
   hierarchies: readonly string[],
   removed: (folder: string) => void = () => undefined,
@@ -240,7 +236,7 @@ function removals(
     },
     removeEmpty,
     async remove(path) {
-      // Version 1 has no file that reports when the last process of a group has ended, so both versions poll.
+      // Version 1 has no file that reports the end of a group's last process, so both versions poll.
       for (let tries = 1; ; tries++) {
         await removeEmpty(path);
         const left = hierarchies.map((hierarchy) => join(hierarchy, path)).filter((folder) => existsSync(folder));
@@ -258,7 +254,7 @@ async function foldersIn(folder: string): Promise<string[]> {
   return (entries ?? []).filter((entry) => entry.isDirectory()).map(({ name }) => name);
 }
 
-/** Resolves with the folder and all its descendants, each folder after its subfolders. */
+/** Each folder comes after its subfolders, for removal. */
 async function treeOf(folder: string): Promise<string[]> {
   if (!existsSync(folder)) return [];
   const below = await Promise.all((await foldersIn(folder)).map((name) => treeOf(join(folder, name))));
@@ -272,7 +268,6 @@ async function removeFolder(folder: string): Promise<boolean> {
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === 'ENOENT') return true;
-    // The group or one of its descendants has processes.
     if (code === 'EBUSY' || code === 'ENOTEMPTY') return false;
     throw error;
   }
@@ -291,7 +286,6 @@ async function killIn(folder: string): Promise<void> {
   }
 }
 
-/** Handles the error of a read: returns undefined if the file or group does not exist, and rethrows other errors. */
 function gone(error: unknown): undefined {
   const { code } = error as NodeJS.ErrnoException;
   if (code !== 'ENOENT' && code !== 'ENODEV') throw error;

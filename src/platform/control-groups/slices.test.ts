@@ -1,4 +1,3 @@
-/** Tests the names, properties and drop-ins of slices, and the counts of OOM kills, which are read from the control groups. */
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -60,7 +59,7 @@ test('the slice and its children have drop-ins that keep them running during a s
   const root = mkdtempSync(join(tmpdir(), 'lifepod-slices-'));
   const path = process.env['PATH'];
   try {
-    // PATH contains no busctl, so that no request reaches systemd on this machine.
+    // No request must reach systemd on this machine.
     process.env['PATH'] = root;
     writeFileSync(join(root, 'cgroup.controllers'), 'memory');
     const units = join(root, 'units');

@@ -1,14 +1,14 @@
 /**
  * Creates control groups as systemd slices, for a container runtime whose cgroup driver is systemd. The path `/lifepod-1a2b/kubepods`
- * becomes the unit lifepod_1a2b-kubepods.slice, whose group is /lifepod_1a2b.slice/lifepod_1a2b-kubepods.slice. The limits are properties
- * of the unit, so that systemd does not reset them. They are also written to the kernel's files, because systemd may create the group only
- * after it has answered the request, and because systemd has no property for huge pages.
+ * becomes the unit lifepod_1a2b-kubepods.slice, whose group is /lifepod_1a2b.slice/lifepod_1a2b-kubepods.slice.
  *
- * Boundary: paths and limits are those of cgroups.ts.
- * Invariants: those of cgroups.ts. The units are transient: systemd keeps no file of a stopped unit. Their drop-ins are removed
- * together with the top slice.
- * Sources: systemd.slice(5), systemd.resource-control(5), org.freedesktop.systemd1(5); the properties are those that the
- * kubelet's systemd driver sets (opencontainers/cgroups, v1.33).
+ * The limits are properties of the unit, so that systemd does not reset them. They are also written to the kernel's files, because systemd
+ * may create the group only after it has answered the request, and has no property for huge pages.
+ *
+ * The units are transient: systemd keeps no file of a stopped unit. Their drop-ins are removed together with the top slice.
+ *
+ * Sources: systemd.slice(5), systemd.resource-control(5), org.freedesktop.systemd1(5); the properties are those that the kubelet's systemd
+ * driver sets (opencontainers/cgroups, v1.33).
  */
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
@@ -16,15 +16,15 @@ import { UserError } from '../files.ts';
 import { runCommandOk } from '../processes.ts';
 import { type CgroupLimits, type Cgroups, cpuWeight, openCgroups, QUOTA_PERIOD_MICROS } from './cgroups.ts';
 
-/** A property of a unit, as arguments of busctl. The type is a D-Bus type: b is boolean, s is string, t is uint64. */
+/** Arguments of busctl. The type is a D-Bus type: b is boolean, s is string, t is uint64. */
 type Property = readonly [name: string, type: 'b' | 's' | 't', value: string];
 
-/** Replaces dashes, because a dash in the name of a slice separates the name of the parent slice from the rest. */
+/** A dash in the name of a slice separates the name of the parent slice from the rest. */
 const escaped = (part: string): string => part.replaceAll('-', '_');
 const unescaped = (part: string): string => part.replaceAll('_', '-');
 const partsOf = (path: string): string[] => path.split('/').filter((part) => part !== '');
 
-/** Returns the name of the slice for a path: /lifepod-1a2b/kubepods becomes lifepod_1a2b-kubepods.slice. */
+/** For example, /lifepod-1a2b/kubepods becomes lifepod_1a2b-kubepods.slice. */
 export const sliceName = (path: string): string => `${partsOf(path).map(escaped).join('-')}.slice`;
 
 /** Returns the path of the slice's control group, which contains the slice names of all parents. */
@@ -33,19 +33,18 @@ export const slicePath = (path: string): string =>
     .map((_, index, parts) => `/${sliceName(parts.slice(0, index + 1).join('/'))}`)
     .join('');
 
-/** systemd's folder for units and drop-ins that the next reboot removes. */
+/** The next reboot removes the units and drop-ins in this folder. */
 const RUNTIME_UNITS = '/run/systemd/system';
 
 /**
- * Resolves with control groups whose set() starts slices; set() rejects with a UserError if systemd refuses a slice. `cgroups` writes the
- * kernel's files (default: the groups of this machine); `units` is the folder for drop-ins.
+ * Resolves with control groups whose set() starts slices, and rejects with a UserError if systemd refuses a slice. `cgroups` writes the
+ * kernel's files; `units` is the folder for drop-ins.
  */
 export async function openSlices(cgroups?: Cgroups, units = RUNTIME_UNITS): Promise<Cgroups> {
   const groups = cgroups ?? (await openCgroups());
   const shutdown = shutdownDropIns(units);
   const started = new Set<string>();
 
-  /** Starts the slice with the limits, or updates its limits if it is already running. */
   const ensure = async (path: string, limits: CgroupLimits): Promise<void> => {
     const name = sliceName(path);
     const properties = limitProperties(limits, groups.version);
@@ -54,7 +53,7 @@ export async function openSlices(cgroups?: Cgroups, units = RUNTIME_UNITS): Prom
       return;
     }
     await startSlice(name, [...SLICE_PROPERTIES, ...accounting(groups.version), ...properties]).catch(
-      // The slice probably runs already, because an earlier engine has started it. If systemd cannot be reached, this call also fails.
+      // An earlier engine has probably started the slice. If systemd cannot be reached, this call fails too.
       () => setProperties(name, [...accounting(groups.version), ...properties]),
     );
     started.add(name);
@@ -104,10 +103,9 @@ export async function openSlices(cgroups?: Cgroups, units = RUNTIME_UNITS): Prom
 }
 
 /**
- * Writes and removes drop-ins that disable the default dependencies of the slices. Otherwise, systemd would stop the slices at the
- * beginning of a shutdown, before the engine has ended the Pods. One drop-in is for the top slice, and one, by prefix, for all its
- * descendants. The property DefaultDependencies of StartTransientUnit has no effect, because systemd adds the dependencies before it
- * reads the property.
+ * The drop-ins disable the default dependencies of the slices. Otherwise, systemd would stop the slices at the beginning of a shutdown,
+ * before the engine has ended the Pods. One drop-in is for the top slice, and one, by prefix, for its descendants. The property
+ * DefaultDependencies of StartTransientUnit has no effect, because systemd adds the dependencies before it reads the property.
  */
 function shutdownDropIns(units: string) {
   const folders = (top: string): string[] => {
@@ -129,7 +127,7 @@ function shutdownDropIns(units: string) {
 
 const SLICE_PROPERTIES: readonly Property[] = [['Description', 's', 'Pods of lifepod']];
 
-/** Returns properties that make systemd enable controllers in the groups of the parent slices. Limits on a slice need these controllers. */
+/** systemd then enables the controllers, which limits need, in the groups of the parent slices. */
 const accounting = (version: 1 | 2): Property[] =>
   ['CPUAccounting', 'MemoryAccounting', 'TasksAccounting', version === 2 ? 'IOAccounting' : 'BlockIOAccounting'].map(
     (name) => [name, 'b', 'true'],
@@ -137,7 +135,7 @@ const accounting = (version: 1 | 2): Property[] =>
 
 const MICROS_PER_SECOND = 1_000_000;
 
-/** Returns the limits as properties of a unit. Omits limits on huge pages, because systemd has no property for them. */
+/** Omits limits on huge pages, because systemd has no property for them. */
 export function limitProperties(limits: CgroupLimits, version: 1 | 2): Property[] {
   const { cpuShares, cpuQuotaMicros, memoryBytes, pids } = limits;
   const perSecond =
@@ -158,7 +156,7 @@ const textOf = (properties: readonly Property[]): string[] => [String(properties
 const startSlice = (name: string, properties: readonly Property[]): Promise<void> =>
   callManager('StartTransientUnit', 'ssa(sv)a(sa(sv))', [name, 'replace', ...textOf(properties), '0']);
 
-/** Sets properties of a unit, which the unit loses when it stops. Rejects if systemd refuses the properties. */
+/** The properties last until the unit stops. Rejects if systemd refuses them. */
 const setProperties = (name: string, properties: readonly Property[]): Promise<void> =>
   callManager('SetUnitProperties', 'sba(sv)', [name, 'true', ...textOf(properties)]);
 

@@ -1,11 +1,10 @@
-/** Creates folders with their missing parents, and removes created folders that are still empty. */
 import { existsSync, mkdirSync, rmdirSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 
 /**
  * Creates the folder and its missing parents with mode 0700. Returns the created folders, each before its parent. If the folder cannot be
- * created, removes the created parents and throws. Does not use the option `recursive` of mkdirSync(), which never returns in file systems
- * that report ENOENT for a new folder, such as /proc.
+ * created, removes the created parents and throws. mkdirSync() with the option `recursive` never returns in file systems that report ENOENT
+ * for a new folder, such as /proc.
  */
 export function createFolders(path: string): string[] {
   try {
@@ -34,16 +33,14 @@ export function isOtherThanFolder(path: string): boolean {
   }
 }
 
-/** Removes those of the folders that are empty. `created` is the result of createFolders(). */
+/** Keeps folders that are not empty. `created` is the result of createFolders(). */
 export function removeFolders(created: readonly string[]): void {
   for (const folder of created) removeIfEmpty(folder);
 }
 
-/** Removes the folder if it exists, is empty and is not a mount point. */
+/** Does nothing if the folder does not exist, has files, or is a mount point. */
 export function removeIfEmpty(folder: string): void {
   try {
     rmdirSync(folder);
-  } catch {
-    // The folder has files, does not exist, or is a mount point.
-  }
+  } catch {}
 }

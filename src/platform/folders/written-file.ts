@@ -1,7 +1,4 @@
-/**
- * Calls `write`, which writes to the open file at `path`, and returns its result. If the call fails, adds the path to the error, because
- * the error of a failed write does not include it.
- */
+/** Calls `write` and returns its result. Adds the path to an error, because the error of a failed write lacks it. */
 export function namingFile<T>(path: string, write: () => T): T {
   try {
     return write();

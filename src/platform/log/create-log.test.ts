@@ -1,4 +1,3 @@
-/** Tests createLog() with a file. */
 import { closeSync, fstatSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -15,7 +14,7 @@ afterEach(() => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** Returns the lines that `use` writes to a log. Calls `opened` with the log's file descriptor before it creates the log. */
+/** Returns the lines that `use` writes to a log. `opened` runs before the log is created. */
 function written(
   options: Omit<LogOptions, 'fileDescriptor'>,
   use: (log: Log) => void,
@@ -51,7 +50,7 @@ test('a message is text by default, without colors in a file', () => {
   expect(others).toEqual([]);
 });
 
-/** Sets JOURNAL_STREAM as systemd does. `more` is added to the inode: if it is not 0, the variable names a stream other than the log's. */
+/** Sets JOURNAL_STREAM as systemd does. If `more` is not 0, the variable names a stream other than the log's. */
 const streamOf = (more: bigint) => (fileDescriptor: number) => {
   const { dev, ino } = fstatSync(fileDescriptor, { bigint: true });
   vi.stubEnv('JOURNAL_STREAM', `${dev}:${ino + more}`);

@@ -1,19 +1,16 @@
-/** Recognizes the stream of systemd's journal, and marks lines with their priority. Sources: systemd.exec(5), sd-daemon(3). */
+/** Sources: systemd.exec(5), sd-daemon(3). */
 import { fstatSync } from 'node:fs';
 import type { LogLevel } from './text-line.ts';
 
-/** The priorities of syslog(3). */
+/** Source: syslog(3). */
 const PRIORITIES: Readonly<Record<LogLevel, number>> = { debug: 7, info: 6, warn: 4, error: 3 };
 
-/**
- * Returns the prefix that gives a line its priority, so that for example `journalctl -p warning` can select the line. The journal stores
- * the priority and removes the prefix.
- */
+/** Returns the prefix that gives a line its priority, for example for `journalctl -p warning`. The journal removes the prefix. */
 export const journalPrefix = (level: LogLevel): string => `<${PRIORITIES[level]}>`;
 
 /**
  * Returns whether systemd has connected the file descriptor to the journal. JOURNAL_STREAM contains the device and the inode of the stream.
- * Both are compared with those of the file, because a process that has inherited the variable may write to another file.
+ * A process that has inherited the variable may write to another file.
  */
 export function isJournal(fileDescriptor: number, env: NodeJS.ProcessEnv): boolean {
   const stream = env['JOURNAL_STREAM'];

@@ -1,4 +1,3 @@
-/** Formats a message of the log as a line for people: time, level, message, and the fields as NAME=VALUE. */
 import { journalPrefix } from './journal.ts';
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
@@ -11,7 +10,7 @@ export interface LogMessage {
   fields: Readonly<Record<string, unknown>>;
 }
 
-/** The code of faint text. Source of the codes: ECMA-48, Select Graphic Rendition. */
+/** Faint text. Source of the codes: ECMA-48, Select Graphic Rendition. */
 const DIM = 2;
 const COLORS: Readonly<Record<LogLevel, number>> = { debug: DIM, info: 32, warn: 33, error: 31 };
 
@@ -21,7 +20,7 @@ export interface TextLineOptions {
   journal?: boolean;
 }
 
-/** Returns the message as a line. Escapes control characters, which texts of clients and containers may contain. */
+/** Escapes control characters, because texts of clients and containers may contain them. */
 export function textLine({ time, level, message, fields }: LogMessage, { colors, journal }: TextLineOptions): string {
   const paint = (code: number, text: string): string => (colors ? `\u001b[${code}m${text}\u001b[0m` : text);
   const parts = [
@@ -35,7 +34,7 @@ export function textLine({ time, level, message, fields }: LogMessage, { colors,
   return `${journal === true ? journalPrefix(level) : ''}${parts.join(' ')}\n`;
 }
 
-/** Returns a simple text unchanged, and any other value as JSON, so that quotes show where a text ends. */
+/** JSON shows where a text with spaces or special characters ends. */
 function valueText(value: unknown): string {
   const isSimple = typeof value === 'string' && /^[\w./:@%+,-]+$/.test(value);
   return isSimple ? value : printable(jsonOf(value));

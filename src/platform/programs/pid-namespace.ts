@@ -1,10 +1,10 @@
-/** Distinguishes the processes of this machine or container from those in other containers, and those of root from those of users. */
 import { readlinkSync, statSync } from 'node:fs';
 
 /**
- * Returns whether the process has the same PID namespace as this process. Returns true if the namespace cannot be read, for example because
- * the process belongs to another user. On a machine, /proc also has the processes of containers: a lifepod in a container may have the same
- * command line as one on the machine, although its paths belong to another file system. Source: pid_namespaces(7).
+ * Returns whether both processes have the same PID namespace; true also if that of the other process cannot be read, for example because
+ * it belongs to another user. On a machine, /proc also shows the processes of containers. These may have the same command line as a
+ * lifepod on the machine, although their paths belong to another file system.
+ * Source: pid_namespaces(7).
  */
 export function sharesPids(pid: number): boolean {
   try {
@@ -15,9 +15,10 @@ export function sharesPids(pid: number): boolean {
 }
 
 /**
- * Returns whether the process runs with the rights of root, or of the user of this process. Any user can start a process with any command
- * line, so that the command line alone does not show that a process is one of lifepod. A process that is root only in a user namespace of
- * its own has the user ID of its creator. Returns false if the process has ended. Source: user_namespaces(7).
+ * Returns whether the process runs as root or as the user of this process; false if the process has ended. Any user can start a process
+ * with any command line, so the command line alone does not identify a lifepod. A process that is root only in a user namespace has the
+ * user ID of its creator.
+ * Source: user_namespaces(7).
  */
 export function runsAsRoot(pid: number): boolean {
   try {
@@ -27,8 +28,7 @@ export function runsAsRoot(pid: number): boolean {
   }
 }
 
-/** Returns whether the process may be one of a lifepod on this machine, or in this container: see sharesPids() and runsAsRoot(). */
+/** Returns whether the process may belong to a lifepod on this machine, or in this container. */
 export const mayBeOwn = (pid: number): boolean => sharesPids(pid) && runsAsRoot(pid);
 
-/** Returns whether the user ID is that of root, or of the user of this process. */
 export const isOfRoot = (uid: number): boolean => uid === 0 || uid === process.geteuid?.();

@@ -1,11 +1,7 @@
-/**
- * Determines the folders in which programs are searched, and the Debian package of each program that lifepod runs.
- *
- * A PATH often lacks the folders of system programs: the PATH of Debian's users has no /usr/sbin, and `su` without `-` keeps this PATH.
- */
+/** A PATH often lacks the folders of system programs: the PATH of Debian's users has no /usr/sbin, and `su` without `-` keeps this PATH. */
 import { basename, delimiter } from 'node:path';
 
-/** The folders in which programs are searched after those of the PATH. Source: the PATH of root in Debian's login.defs(5). */
+/** Source: the PATH of root in Debian's login.defs(5). */
 const USUAL_FOLDERS = ['/usr/local/sbin', '/usr/local/bin', '/usr/sbin', '/usr/bin', '/sbin', '/bin'];
 
 /** Returns the folders of `path`, the value of a PATH, followed by the usual folders that it lacks. */
@@ -14,7 +10,7 @@ export function searchFolders(path = ''): string[] {
   return [...given, ...USUAL_FOLDERS.filter((folder) => !given.includes(folder))];
 }
 
-/** Appends the usual folders to PATH in `env`, by default that of this process and of all programs that it starts. */
+/** Appends the usual folders to PATH in `env`. By default, this affects this process and all programs that it starts. */
 export function completePath(env: NodeJS.ProcessEnv = process.env): void {
   env['PATH'] = searchFolders(env['PATH']).join(delimiter);
 }
@@ -34,11 +30,10 @@ const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   'busybox-static': ['busybox'],
 };
 
-/** Returns the Debian package with the program, or undefined if lifepod does not know the program. */
+/** Returns the Debian package with the program; undefined if PACKAGES lacks the program. */
 export const packageOf = (program: string): string | undefined =>
   Object.keys(PACKAGES).find((name) => PACKAGES[name]?.includes(basename(program)));
 
-/** Returns the message for a machine without the program. */
 export function missingProgram(program: string): string {
   const name = packageOf(program);
   return `the command '${program}' is missing: ${name === undefined ? 'install it' : `install the package ${name}`}`;

@@ -1,11 +1,10 @@
-/** Names the commands with which a user starts a service of systemd and reads its log. Source: sd_booted(3). */
+/** Source: sd_booted(3). */
 import { existsSync } from 'node:fs';
 import { asRoot, needsSudo } from './typed-program.ts';
 
 export interface ServiceCommands {
-  /** Such as `sudo systemctl start containerd`. */
   start: string;
-  /** Such as `sudo journalctl -u containerd`. The journal shows a user who is not root only messages of that user. */
+  /** Such as `sudo journalctl -u containerd`. Users other than root see only their own messages in the journal. */
   log: string;
 }
 

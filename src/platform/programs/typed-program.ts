@@ -1,17 +1,14 @@
-/**
- * Determines the command with which the user can run lifepod again, because a clone or an npm folder in a home folder is often not on the
- * PATH. src/cli/hints.ts composes most commands for messages; code that may not import hints.ts uses rootCommand().
- */
+/** Determines the command with which the user can run lifepod again. A clone or an npm folder in a home folder is often not on the PATH. */
 import { realpathSync } from 'node:fs';
 import { join } from 'node:path';
 import { searchFolders } from './programs.ts';
 
-/** The folders in which sudo searches programs. Source: secure_path of Debian's sudoers(5). */
+/** Source: secure_path of Debian's sudoers(5). */
 const SUDO_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 
 /**
- * Returns the word with which the user runs lifepod: `lifepod` if the PATH leads to the running program, else the path that the user typed,
- * which bin/lifepod passes in LIFEPOD_PROGRAM. `sudo`: whether the user will type the word after sudo, which has a PATH of its own.
+ * Returns `lifepod` if the PATH leads to the running program, else the path that the user typed, from LIFEPOD_PROGRAM. `sudo`: whether the
+ * user will type the word after sudo, which has a PATH of its own.
  */
 export function typedProgram(env: NodeJS.ProcessEnv, sudo: boolean): string {
   const typed = env['LIFEPOD_PROGRAM'];
@@ -24,7 +21,7 @@ export function typedProgram(env: NodeJS.ProcessEnv, sudo: boolean): string {
   return typed.includes('/') ? typed : `./${typed}`;
 }
 
-/** Returns whether sudo, doas or pkexec has started this process, or one of its parents. */
+/** Returns whether sudo, doas or pkexec has started this process or one of its parents. */
 export const isThroughSudo = (env: NodeJS.ProcessEnv): boolean =>
   ['SUDO_UID', 'DOAS_USER', 'PKEXEC_UID'].some((name) => env[name] !== undefined);
 
@@ -34,20 +31,20 @@ export const needsSudo = (env: NodeJS.ProcessEnv): boolean =>
   [env['SUDO_UID'] ?? '0', env['PKEXEC_UID'] ?? '0'].some((uid) => uid !== '0') ||
   (env['DOAS_USER'] ?? 'root') !== 'root';
 
-/** Returns the program with which the user runs commands as root: the program that has started this process as root, else sudo. */
+/** Returns the program that has started this process as root; sudo if there is none. */
 export const sudoProgram = (env: NodeJS.ProcessEnv): 'sudo' | 'doas' | 'pkexec' => {
   if (env['SUDO_UID'] !== undefined) return 'sudo';
   if (env['DOAS_USER'] !== undefined) return 'doas';
   return env['PKEXEC_UID'] === undefined ? 'sudo' : 'pkexec';
 };
 
-/** Returns a command that needs root in the form in which the user must type it: after sudo, doas or pkexec if `sudo` is true. */
+/** Returns the command as the user must type it. By default, sudo, doas or pkexec is added unless the user is root. */
 export const asRoot = (command: string, env: NodeJS.ProcessEnv, sudo = needsSudo(env)): string =>
   sudo ? `${sudoProgram(env)} ${command}` : command;
 
 /**
- * Returns the words with which the user runs lifepod as root, such as `sudo lifepod`. The words keep the PATH of the user if bin/lifepod has
- * found its Node.js there, in a folder that it passes in LIFEPOD_NODE_FOLDER and in which sudo does not search programs.
+ * Returns the words with which the user runs lifepod as root, such as `sudo lifepod`. bin/lifepod passes the folder of its Node.js in
+ * LIFEPOD_NODE_FOLDER. If sudo does not search that folder, the words keep the PATH of the user.
  */
 export function rootProgram(env: NodeJS.ProcessEnv = process.env, sudo = needsSudo(env)): string {
   const folder = env['LIFEPOD_NODE_FOLDER'];
@@ -56,7 +53,7 @@ export function rootProgram(env: NodeJS.ProcessEnv = process.env, sudo = needsSu
   return asRoot(keepsPath ? `env "PATH=$PATH" ${program}` : program, env, sudo);
 }
 
-/** Returns a command of lifepod that needs root, with the option --data-dir. `words` begins with the name of the command. */
+/** `words` begins with the name of the command. */
 export const rootCommand = (words: string, dataDir: string, env: NodeJS.ProcessEnv = process.env): string =>
   `${rootProgram(env)} ${words} --data-dir ${shellQuoted(dataDir)}`;
 

@@ -1,4 +1,3 @@
-/** The versions of lifepod and of the API that it serves. */
 import { readFileSync } from 'node:fs';
 
 interface PackageFile {
@@ -9,11 +8,10 @@ const packageFile = JSON.parse(readFileSync(new URL('../../../package.json', imp
 
 export const LIFEPOD_VERSION = packageFile.version;
 
-/** The version of Kubernetes whose API is served. */
 export const KUBERNETES_VERSION = 'v1.33.0';
 
-/** The version that /version, the Node, the metrics, the log and the User-Agent contain, for example v1.33.0+lifepod.0.1.0. */
+/** Such as v1.33.0+lifepod.0.1.0. */
 export const SERVED_VERSION = `${KUBERNETES_VERSION}+lifepod.${LIFEPOD_VERSION}`;
 
-/** The User-Agent of lifepod's requests. The API server uses the part before the slash as the default field manager. */
+/** The API server uses the part before the slash as the default field manager. */
 export const USER_AGENT = `lifepod/${SERVED_VERSION}`;

@@ -2,13 +2,12 @@
 
 export interface Command {
   args: readonly string[];
-  /** The objects for standard input, as for -f -. */
   input?: readonly object[];
   /** Whether kubectl can print the object that it sends: with --dry-run=client. */
   prints?: boolean;
-  /** The object that kubectl sends, for a command that cannot print it. */
+  /** For a command that cannot print the object that it sends. */
   sends?: object;
-  /** The first minor version of kubectl that has the command or its options; absent: all versions have them. */
+  /** The first minor version of kubectl that has the command and its options; absent: any version. */
   since?: number;
 }
 
@@ -26,7 +25,7 @@ const container = { name: 'main', image: 'busybox:1.36', command: ['sleep', '360
 const pod = (name: string, spec: object = {}): object =>
   object('v1', 'Pod', name, { spec: { containers: [container], ...spec } });
 
-/** Objects of the kinds that kubectl create has no command for. */
+/** kubectl create has no command for these kinds. */
 const OBJECTS: readonly object[] = [
   object('v1', 'Node', 'node-1', { spec: { podCIDR: '10.1.0.0/24' } }),
   object('v1', 'PersistentVolume', 'disk', {

@@ -5,7 +5,7 @@
  *
  * If NAME begins with kubectl, PROGRAM is a kubectl, which gets the commands of commands.ts. Otherwise it is the program built from
  * main.go, with Go and the packages of Debian's golang-k8s-client-go-dev: it gets the path of a kubeconfig and prints each object that it
- * sends. The requests pass through a proxy on loopback to a server without nodes. They replace the earlier requests of NAME.
+ * sends. The requests replace the earlier requests of NAME.
  */
 import { execFile } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -29,10 +29,8 @@ const at = await startRecordedServer();
 const agent = new Agent({ ca: at.pki.caCertificate, cert: at.pki.admin.certificate, key: at.pki.admin.key });
 const folder = mkdtempSync(join(tmpdir(), 'lifepod-bodies-'));
 const recorded: RecordedRequest[] = [];
-/** The running command, which is recorded with each request. */
 let command = '';
 
-/** Forwards the request to the server as the administrator. Records the request if it has a body. */
 async function forward(incoming: IncomingMessage, answer: ServerResponse): Promise<void> {
   const { method = '', url: path = '', headers } = incoming;
   const body = Buffer.concat(await incoming.toArray());
@@ -50,7 +48,7 @@ async function forward(incoming: IncomingMessage, answer: ServerResponse): Promi
   });
 }
 
-/** Resolves with the output of the program, whatever its exit code: kubectl also fails after it has sent requests. */
+/** The exit code does not matter: kubectl also fails after it has sent requests. */
 const output = (args: readonly string[], input: string): Promise<string> =>
   new Promise((resolve) => {
     const env = { PATH: process.env['PATH'], HOME: folder, KUBECONFIG: join(folder, 'kubeconfig') };
@@ -82,7 +80,6 @@ async function runCommand({ args, input = [], prints, sends }: Command): Promise
   addObjects(objects);
 }
 
-/** Runs the program that was built from main.go, and adds the objects that it prints to its requests. */
 async function runProgram(): Promise<void> {
   command = 'client-go';
   const lines = (await output([join(folder, 'kubeconfig')], '')).trim().split('\n');

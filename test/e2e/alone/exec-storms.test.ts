@@ -1,5 +1,3 @@
-/** Tests that many exec requests at the same time are queued, and delay neither the runtime nor the probes of the Pod. */
-
 import { once } from 'node:events';
 import { beforeAll, expect, test } from 'vitest';
 import { WebSocket } from 'ws';
@@ -9,7 +7,7 @@ import { adminOf, SPDY, spdyStreams, upgrade } from '../../support/raw-streams.t
 
 const EXEC = '/api/v1/namespaces/default/pods/box/exec?container=app&command=true&stdout=true';
 const CLIENTS = 60;
-/** Time limit for all requests together: ten times the usual duration, half the duration with a shim that loses track of commands. */
+/** Ten times the usual duration of all requests together, and half the duration with a shim that loses track of commands. */
 const STALL_MILLIS = 35_000;
 
 useOwnEngine();
@@ -19,7 +17,6 @@ beforeAll(async () => {
   await lifepod.wait('--for=condition=Ready', 'pod/box');
 });
 
-/** Functions that run the command over one transport each, and resolve with the received status. */
 const transports: Record<string, () => Promise<string>> = {
   async SPDY() {
     const { socket, closed } = await upgrade(lifepod.kubeconfig, EXEC, SPDY);

@@ -1,9 +1,6 @@
 /**
- * Sends random, mostly invalid requests and streams to one engine. Each must get a response other than an internal error, the engine
- * must serve other clients at the same time, access must be decided as a plain reading of the roles says, and the engine, its runtime and
- * its Pods must still run afterwards.
- * LIFEPOD_FUZZ_REQUESTS sets the number of requests (default: 2,000); `npm run test:long` sends 5,000 and `npm run fuzz` 50,000.
- * LIFEPOD_FUZZ_SEED repeats a run with its printed seed.
+ * Sends random, mostly invalid requests and streams to one engine. LIFEPOD_FUZZ_REQUESTS sets the number of requests (default: 2,000); `npm
+ * run test:long` sends 5,000 and `npm run fuzz` 50,000. LIFEPOD_FUZZ_SEED repeats a run with its printed seed.
  */
 
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -39,16 +36,13 @@ const CONNECTIONS = Math.ceil(total / 25);
 const ACCESS = Math.ceil(total / 8);
 const REQUESTS = total - STREAMS - CONNECTIONS - ACCESS;
 const TIMEOUT_MILLIS = 60_000 + total * 60;
-/** The time limit of one request, stream or connection. */
 const ANSWER_MILLIS = 60_000;
 const OTHERS_WAIT_MILLIS = 5000;
 const MEMORY_KIBIBYTES = 512 * 1024;
 
-/** Patterns of responses with a status code of 500 or higher that upstream also returns. */
+/** Upstream also returns these responses with a status code of 500 or higher. */
 const UPSTREAM_FAILURES = [
-  // Upstream's proxy returns this error for a node that it cannot reach.
   /^503 error trying to reach service: /,
-  // Upstream's proxy returns these errors for Services without a ready endpoint or without the requested port.
   /^503 no endpoints available for service /,
   /^503 no service port -?\d+ found for service /,
   /^504 Too large resource version: \d+, current: \d+$/,
@@ -62,11 +56,10 @@ let agent: Agent;
 let containerd: number;
 let memoryBefore: number;
 
-/** Returns the peak memory of the engine in KiB. */
 const peakMemory = (): number =>
   Number(/^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${lifepod.pid()}/status`, 'utf8'))?.[1]);
 
-/** The folder of the audit log, which records every request with its objects. */
+/** The audit log records every request with its objects. */
 const folder = mkdtempSync(join(tmpdir(), 'lifepod-fuzz-'));
 const MAX_EVENT_BYTES = 100 * 1024;
 
@@ -110,9 +103,7 @@ afterAll(() => {
   rmSync(folder, { recursive: true });
 });
 
-/**
- * Sends the request, and resolves with the status code and the body. The body is empty for a watch or a followed log, which are aborted.
- */
+/** The body is empty for a watch or a followed log, which are aborted. */
 async function send(asked: HostileRequest): Promise<{ code: number; text: string }> {
   const { method, path, headers } = asked;
   const body = Buffer.from(asked.body, 'latin1');
@@ -144,7 +135,6 @@ async function send(asked: HostileRequest): Promise<{ code: number; text: string
   }
 }
 
-/** Returns the text of a body; JSON for an object in protobuf. */
 function textOf(body: Buffer): string {
   if (body.subarray(0, 4).toString() !== 'k8s\0') return body.toString();
   const object = decodeProtobuf(body, (apiVersion, kind) => {

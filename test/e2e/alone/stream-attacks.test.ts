@@ -1,5 +1,3 @@
-/** Tests that malformed frames end only the connection of the client that sends them, and never affect the container runtime. */
-
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { readdirSync, readlinkSync } from 'node:fs';
@@ -27,7 +25,7 @@ const EXEC = `${BOX}/exec?container=app&command=cat&stdin=true&stdout=true`;
 const TERMINAL = `${EXEC}&tty=true`;
 const FORWARD = `${BOX}/portforward`;
 
-/** Returns the target of the symbolic link, or an empty string if the link has been removed because the file was closed. */
+/** Returns an empty string if the link has been removed because the file was closed. */
 function linkOf(path: string): string {
   try {
     return readlinkSync(path);
@@ -134,7 +132,7 @@ test.each([
   await expect.poll(sockets).toBeLessThan(before + 10);
 });
 
-/** Names of attacks, and the bytes that the client sends after the frames that open the streams. */
+/** These bytes follow the frames that open the streams. */
 const endings: [string, Buffer][] = [
   ['ends its connection', Buffer.alloc(0)],
   ['breaks the protocol', spdyControl(99, hex('00000000'))],

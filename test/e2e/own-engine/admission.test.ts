@@ -1,4 +1,4 @@
-/** Tests that the node admits or rejects Pods that were bound without the scheduler or come from manifest files, and preemption. */
+/** Tests Pods that were bound without the scheduler or come from manifest files, and preemption. */
 
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

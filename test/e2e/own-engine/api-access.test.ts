@@ -1,4 +1,3 @@
-/** Tests which clients reach the API through the Service `kubernetes`: Pods, programs of the machine, and other machines. */
 import { once } from 'node:events';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
@@ -19,12 +18,11 @@ import { isReady } from '../../support/pods.ts';
 useOwnEngine();
 
 const PROGRAM = 'in-cluster-client.ts';
-/** The result if the server answers. These tests check neither whether the server accepts the token, nor what the token may do. */
+/** The result if the server answers. It does not matter whether the server accepts the token. */
 const ANSWERED = { status: expect.toBeOneOf([200, 401, 403]), kind: expect.toBeOneOf(['PodList', 'Status']) };
 const NAMES = ['kubernetes', 'kubernetes.default', 'kubernetes.default.svc', 'kubernetes.default.svc.cluster.local'];
 
 let neighbor: Neighbor;
-/** The address of the machine in the network that it shares with the neighbor. */
 let machineIp: string;
 /** A folder with the certificate of the authority and a token. */
 let credentials: string;
@@ -57,7 +55,6 @@ async function fromPod(name: string, urls: string[]): Promise<Reached[]> {
   return parsed(await lifepod.execOk(name, '--', ...nodeCommand(PROGRAM, ...urls)));
 }
 
-/** Runs the client on the machine, or in the network namespace `namespace`, and resolves with the result for each URL. */
 async function fromOutside(urls: string[], namespace?: string, serverName?: string): Promise<Reached[]> {
   const command = [process.execPath, join(REPOSITORY, 'test/support', PROGRAM), ...urls];
   const [program = '', ...args] = namespace === undefined ? command : ['ip', 'netns', 'exec', namespace, ...command];
@@ -258,7 +255,7 @@ test('--bind-address opens the API to other machines, and --tls-san adds names t
   expect(authority()).toBe(before);
 });
 
-/** Resolves with the number of connections of each protocol that the engine has had since its start. */
+/** Resolves with the connections since the start of the engine, by protocol. */
 async function connections(): Promise<Record<string, number>> {
   const text = await lifepod.kubectlOk('get', '--raw', '/metrics');
   const counted = text.matchAll(/^lifepod_apiserver_connections_total\{protocol="(.*)"\} (\d+)$/gm);

@@ -1,4 +1,4 @@
-/** Tests the audit log with the policy of example 07-audit-log and the real kubectl: its events, its files, and its end by kill -9. */
+/** Uses the policy of example 07-audit-log. */
 import { once } from 'node:events';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { request } from 'node:https';

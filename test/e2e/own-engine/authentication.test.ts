@@ -1,4 +1,3 @@
-/** Tests the credentials of users, with the real kubectl: tokens of ServiceAccounts, of a file and of an OpenID Connect issuer. */
 import { createPrivateKey } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -29,7 +28,6 @@ useOwnEngine(async () => {
   return { options: ['--token-auth-file', join(folder, 'tokens.csv'), ...oidc, ...prefixes, ...checks] };
 });
 beforeAll(async () => {
-  // The kubeconfig of users who have no client certificate.
   const { clusters } = JSON.parse(readFileSync(lifepod.kubeconfig, 'utf8'));
   const contexts = [{ name: 'c', context: { cluster: 'lifepod', user: 'u' } }];
   const config = { apiVersion: 'v1', kind: 'Config', clusters, contexts, 'current-context': 'c', users: [] };
@@ -46,14 +44,13 @@ afterAll(() => {
 
 const readConfig = () => JSON.parse(readFileSync(join(folder, 'kubeconfig'), 'utf8'));
 
-/** Runs kubectl with the token as its only credential. */
 const as = (token: string, ...args: string[]) =>
   lifepod.kubectl('--kubeconfig', join(folder, 'kubeconfig'), `--token=${token}`, ...args);
 const whoami = async (token: string) => {
   const { stdout, stderr } = await as(token, 'auth', 'whoami', '-o', 'json');
   return stdout === '' ? stderr : JSON.parse(stdout).status.userInfo;
 };
-/** Resolves with the error of a request that only administrators may send. */
+/** Only administrators may send this request. */
 const refusal = async (token: string): Promise<string> =>
   (await as(token, 'get', '--raw', '/api/v1/namespaces/default/secrets')).stderr;
 const createToken = async (...args: string[]): Promise<string> =>

@@ -1,4 +1,3 @@
-/** Tests backups of a running engine, and what runs after a restore to another data folder, or next to containers that still run. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readdirSync, readFileSync, rmSync, watch, writeFileSync } from 'node:fs';
@@ -21,14 +20,13 @@ useOwnEngine();
 
 const backups = scratchFolder();
 const file = join(backups.path, 'backup.tar.gz');
-/** A revision of the store after the backup. */
 let laterRevision: string;
 
 const PODS = '/api/v1/namespaces/default/pods';
 
 const ready = (name: string): Promise<void> => lifepod.wait('--for=condition=Ready', `pod/${name}`);
 
-/** Returns the ID of the process that has the text as an argument. Throws if there is no such process. */
+/** Returns a PID. Throws if no process has the argument. */
 function processWith(text: string): number {
   for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
     const path = join('/proc', pid, 'cmdline');
@@ -55,14 +53,14 @@ beforeAll(async () => {
   return () => backups.remove();
 });
 
-/** Resolves with the output of a watch from laterRevision, which ends at once with an error. */
+/** The watch from laterRevision ends at once with an error. */
 async function watchAgain(client: LifepodClient): Promise<string> {
   const query = `watch=1&timeoutSeconds=60&resourceVersion=${laterRevision}`;
   const { stdout, stderr } = await client.kubectl('get', '--raw', `${PODS}?${query}`);
   return stdout + stderr;
 }
 
-/** Runs a command, and kills it as soon as a file whose name matches appears in the folder, or changes. Resolves when it has ended. */
+/** Kills the command as soon as a file whose name matches appears in the folder, or changes. */
 async function killedAt(folder: string, appears: RegExp, ...command: string[]): Promise<void> {
   const child = spawn(LAUNCHER, [...command, '--data-dir', lifepod.dataDir], { stdio: 'ignore' });
   const watcher = watch(folder, (_event, name) => {

@@ -1,4 +1,3 @@
-/** Tests bad input and bad machines: each error is one clear sentence that says what to do, and nothing is lost. */
 import { existsSync, mkdirSync, readFileSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
@@ -311,7 +310,6 @@ test('on a full disk writes fail with a clear error, reads work, nothing is lost
       expect(await lifepod.kubectlOk('get', 'configmap', 'kept', '-o', 'jsonpath={.data.a}')).toBe('b');
       rmSync(filler);
       await lifepod.kubectlOk('create', 'configmap', 'after');
-      // Requests succeed although their audit events are lost. The engine counts lost events, and the audit log has only whole lines.
       expect(await lifepod.kubectlOk('get', '--raw', '/metrics')).toMatch(
         /^apiserver_audit_error_total\{plugin="log"\} [1-9]/m,
       );

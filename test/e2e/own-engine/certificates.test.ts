@@ -1,4 +1,3 @@
-/** Tests certificates with the real openssl and kubectl: users and nodes request certificates, and the engine renews its own. */
 import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { watch } from 'node:fs/promises';
@@ -19,7 +18,6 @@ interface Kubeconfig {
 }
 const kubeconfig = (): Kubeconfig => JSON.parse(readFileSync(lifepod.kubeconfig, 'utf8'));
 
-/** Resolves with the fingerprint of the certificate that the API server shows. */
 async function servedCertificate(): Promise<string> {
   const [{ cluster }] = kubeconfig().clusters as [Kubeconfig['clusters'][0]];
   const { hostname, port } = new URL(cluster.server);
@@ -31,10 +29,7 @@ async function servedCertificate(): Promise<string> {
   return fingerprint256;
 }
 
-/**
- * Resolves when the engine has logged that it has renewed the certificates with these names. The certificates are renewed at different
- * times.
- */
+/** The certificates are renewed at different times. */
 async function renewedCertificates(...names: string[]): Promise<void> {
   const log = join(lifepod.dataDir, 'lifepod.log');
   const { length } = readFileSync(log, 'utf8');
@@ -89,7 +84,7 @@ async function asUser(): Promise<void> {
   ]);
 }
 
-/** Creates a key, and a request for it with the credentials. Resolves to the path of the kubeconfig with the issued certificate. */
+/** Resolves to the path of the kubeconfig with the issued certificate. */
 async function nodeCertificate(name: string, credentials: string[]): Promise<string> {
   const file = (suffix: string): string => join(lifepod.dataDir, `${name}.${suffix}`);
   const key = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-keyout', file('key')];

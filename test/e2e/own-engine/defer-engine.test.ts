@@ -1,5 +1,3 @@
-/** Tests defer containers during restarts of the engine and `lifepod down`, in static Pods, and with --terminating-phase=false. */
-
 import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';

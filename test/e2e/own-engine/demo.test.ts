@@ -1,4 +1,3 @@
-/** Tests the output and the cleanup of `npm run demo` and `lifepod demo`. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
@@ -10,7 +9,7 @@ import { runCommand } from '../../../src/platform/processes.ts';
 import { watchLeaks } from '../../support/leaks.ts';
 import { REPOSITORY } from '../../support/lifepod.ts';
 
-/** The folder for the temporary files of these demos, because other demos may run on the machine at the same time. */
+/** Other demos may run on the machine at the same time. */
 const temporary = mkdtempSync(join(tmpdir(), 'lifepod-test-'));
 const env = { ...process.env, TMPDIR: temporary };
 const demoFolders = (): string[] => readdirSync(temporary).filter((name) => name.startsWith('lifepod-demo-'));

@@ -1,4 +1,3 @@
-/** Tests the names that Pods resolve with the DNS process of an engine, also while the engine is dead and after `lifepod down`. */
 import { Resolver } from 'node:dns/promises';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -11,7 +10,7 @@ import { withLength } from '../../../src/network/dns-server/tcp.ts';
 import { scratchFolder } from '../../support/lifepod.ts';
 import { lifepod, useOwnEngine } from '../../support/own-engine.ts';
 
-/** The machine's name server, to which the cluster DNS forwards, on an address of the loopback that nothing else uses. */
+/** The machine's name server, to which the cluster DNS forwards, on a loopback address that other tests do not use. */
 const UPSTREAM = '127.53.28.1';
 let upstream: NameServer;
 beforeAll(async () => {
@@ -94,7 +93,6 @@ test('the Service kube-dns answers at its cluster IP over UDP and TCP, and is cr
   expect((await kubeDns()).spec?.clusterIP).toBe(clusterIP);
 });
 
-/** Resolves with a resolver that asks the cluster DNS, as Pods do. */
 async function clusterDns(): Promise<Resolver> {
   const { spec } = await lifepod.get<Service>('-n', 'kube-system', 'service', 'kube-dns');
   const resolver = new Resolver({ timeout: 5000 });

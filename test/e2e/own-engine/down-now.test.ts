@@ -1,4 +1,3 @@
-/** Tests that `lifepod down`, interrupted by Ctrl+C and run again with --now, ends Pods soon despite their long grace periods. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';

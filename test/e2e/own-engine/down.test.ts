@@ -1,4 +1,3 @@
-/** Tests that `lifepod down` ends the engine and its Pods, and leaves no processes, mounts or parts of the network behind. */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -45,13 +44,11 @@ test('lifepod down ends the Pods gracefully and leaves no process, mount, interf
     await log.catch(() => undefined);
     expect(await leaks.left()).toEqual([]);
 
-    // A second `lifepod down` has nothing to do, and `lifepod status` reports that the engine is not running.
     expect((await lifepod.cli('down')).code).toBe(0);
     const status = await lifepod.cli('status');
     expect(status.code).toBe(1);
     expect(status.stderr + status.stdout).toContain('not running');
 
-    // An engine can use the data folder again. The folder still has all objects except the Pods.
     await lifepod.up();
     expect(await lifepod.kubectlOk('get', 'svc', 'kubernetes', '-o', 'name')).toBe('service/kubernetes\n');
     expect((await lifepod.kubectl('get', 'pods')).stderr).toContain('No resources found');
@@ -101,7 +98,7 @@ test('lifepod down after kill -9 of the engine ends the Pods and leaves nothing 
     const attached = async () => (await restarted.left()).filter((part) => /^(record|lease|link veth)/.test(part));
     expect(await attached()).toEqual([]);
 
-    // The result is the same if not even containerd detaches the sandbox.
+    // Now not even containerd detaches the sandbox.
     await lifepod.kill('SIGKILL');
     const again = await runAgain();
     await lifepod.kill('SIGKILL');

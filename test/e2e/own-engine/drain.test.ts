@@ -1,4 +1,3 @@
-/** Tests `kubectl drain` of the only node, which evicts only as many Pods as a PodDisruptionBudget allows, and otherwise blocks. */
 import { expect, it } from 'vitest';
 import type { Pod } from '../../../src/api/generated/types.ts';
 import { startClient } from '../../support/client-command.ts';

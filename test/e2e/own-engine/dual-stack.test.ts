@@ -1,4 +1,3 @@
-/** Tests Pods, Services and NetworkPolicies of two IP families, through kubectl. */
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -21,7 +20,6 @@ import { pod, WAIT } from '../../support/manifests.ts';
 import { lifepod, record, recordAgain, useOwnEngine } from '../../support/own-engine.ts';
 import { isReady } from '../../support/pods.ts';
 
-/** A shell script that answers each connection with the name of the Pod. */
 const SERVE = `nc -ll -p 8080 -e sh -c 'echo "$HOSTNAME"' & ${WAIT}`;
 const serve = { name: 'app', script: SERVE, readinessProbe: { tcpSocket: { port: 8080 }, periodSeconds: 1 } };
 const web = { app: 'web' };
@@ -31,7 +29,7 @@ const SOON = { timeout: 60_000, interval: 250 };
 let podCidr: string;
 let serviceCidr: string;
 
-/** Returns a random range of unique local addresses (RFC 4193), in canonical form. */
+/** Returns a random range of unique local addresses (RFC 4193). */
 function uniqueLocalRange(prefixLength: number): string {
   const groups = `fd${randomBytes(5).toString('hex')}`.match(/.{4}/g) ?? [];
   return formatIpRange(parseIpRange(`${groups.join(':')}::/${prefixLength}`) as IpRange);
@@ -64,8 +62,8 @@ const askFromMachine = async (address: string, port: number): Promise<string> =>
   (await runCommand('busybox', ['nc', '-w', '10', address, String(port)], { input: '' })).stdout.trim();
 
 /**
- * Resolves with the addresses that the node must have: those of the machine's default routes. Without an IPv4 default route, the first
- * address is the gateway of the Pods.
+ * The node must have the addresses of the machine's default routes. Without an IPv4 default route, its first address is the gateway of the
+ * Pods.
  */
 async function nodeIps(): Promise<string[]> {
   const { signal } = new AbortController();
@@ -136,7 +134,6 @@ test('a Pod reaches a Service of two families by both cluster IPs, and the machi
     for (const ip of onMachine) await expect.poll(() => askFromMachine(ip, nodePort), SOON).toBe('web');
   };
   const podsReach = async (): Promise<void> => {
-    // The Pod also reaches itself through the Service.
     for (const from of ['client', 'web'])
       for (const ip of clusterIPs) await expect.poll(() => askFrom(from, ip, 80), SOON).toBe('web');
   };

@@ -1,4 +1,4 @@
-/** Tests a first session with kubectl: the steps in examples/01-init-containers/README.md. */
+/** The steps in examples/01-init-containers/README.md. */
 
 import { join } from 'node:path';
 import { expect, test } from 'vitest';

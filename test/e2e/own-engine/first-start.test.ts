@@ -1,4 +1,3 @@
-/** Tests that a first start that fails, is interrupted or is killed leaves at most a data folder, which can be used with other options. */
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, watch, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
@@ -14,16 +13,13 @@ beforeEach(() => {
 });
 afterEach(() => scratch.remove());
 
-/** Resolves with options that are valid, but with which the engine cannot become ready. */
+/** The engine cannot become ready with these valid options. */
 const unusable = async (): Promise<string[]> => {
   const endpoint = `unix://${join(scratch.path, 'no-runtime.sock')}`;
   return [...(await freeNetwork()), '--node-name', 'wrong', '--container-runtime-endpoint', endpoint];
 };
 
-/**
- * Begins a first start that waits for a ctr(8) that never ends, so that the engine cannot become ready on any machine. Resolves with the
- * start when ctr(8) has been started.
- */
+/** Begins a first start that waits for a ctr(8) that never ends. Resolves when ctr(8) has been started. */
 async function blockedStart(dataDir: string, ...args: string[]): Promise<SessionCommand> {
   const bin = join(scratch.path, 'bin');
   mkdirSync(bin);
@@ -40,7 +36,7 @@ async function blockedStart(dataDir: string, ...args: string[]): Promise<Session
   return up;
 }
 
-/** Ends the ctr(8) of blockedStart(). An engine that was killed has not ended it. */
+/** An engine that was killed has not ended the ctr(8) of blockedStart(). */
 const unblock = (): void => sendSignal(Number(readFileSync(join(scratch.path, 'bin/pid'), 'utf8')), 'SIGKILL');
 
 test('a first start that fails leaves nothing, and the folder can be used with other options', async () => {

@@ -1,5 +1,3 @@
-/** Tests that Pods cannot reach programs that listen only on loopback addresses of the node, even while a Pod has a hostPort. */
-
 import { expect, test } from 'vitest';
 import type { Pod } from '../../../src/api/generated/types.ts';
 import { runCommandOk } from '../../../src/platform/processes.ts';

@@ -1,5 +1,3 @@
-/** Tests users, capabilities, profiles and namespaces of containers as /proc shows them, host names, DNS settings and host ports. */
-
 import { spawn } from 'node:child_process';
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
@@ -18,7 +16,7 @@ useOwnEngine({ options: ['--allowed-unsafe-sysctls', 'kernel.msg*,net.core.somax
 
 const inside = (name: string, container: string, script: string): Promise<string> =>
   lifepod.execOk(name, '-c', container, '--', 'sh', '-c', script);
-/** Parses the text of /proc/PID/status. Returns the values by name, with single spaces. */
+/** Returns the values by name, with single spaces. */
 const statusLines = (text: string): Record<string, string> =>
   Object.fromEntries(
     text.split('\n').flatMap((line) => {

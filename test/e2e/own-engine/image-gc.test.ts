@@ -1,4 +1,4 @@
-/** Tests the garbage collection of unused images with a threshold of 1 % of the disk, which every disk exceeds. */
+/** The threshold is 1 % of the disk, which every disk exceeds. */
 
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -17,7 +17,6 @@ afterAll(() => scratch.remove());
 const thresholds = ['--image-gc-high-threshold', '1', '--image-gc-low-threshold', '0'];
 useOwnEngine({ options: [...thresholds, '--minimum-image-ttl-duration', '1s'] });
 
-/** Subscribes to containerd's events, then calls `begun`. Resolves when containerd has removed the image. */
 async function removal(name: string, begun: () => Promise<void>): Promise<void> {
   const connection = connect(`unix://${containerdPaths(lifepod.dataDir).socket}`);
   const abort = new AbortController();

@@ -1,5 +1,3 @@
-/** Tests images of Pods from registries and archives: pull secrets, tags, digests, pull policies, and the status of waiting Pods. */
-
 import { randomBytes } from 'node:crypto';
 import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

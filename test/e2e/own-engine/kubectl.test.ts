@@ -1,5 +1,3 @@
-/** Tests kubectl with the cluster and with kinds other than Pods. */
-
 import { request } from 'node:https';
 import { beforeAll, expect, test } from 'vitest';
 import { pod } from '../../support/manifests.ts';
@@ -12,7 +10,7 @@ beforeAll(async () => {
   server = (await lifepod.kubectlOk('config', 'view', '-o', 'jsonpath={.clusters[0].cluster.server}')).trim();
 });
 
-/** Sends a request without a client certificate. */
+/** The request has no client certificate. */
 const anonymous = (path: string): Promise<{ code: number; body: string }> =>
   new Promise((resolve, reject) => {
     const asked = request(`${server}${path}`, { rejectUnauthorized: false }, (response) => {

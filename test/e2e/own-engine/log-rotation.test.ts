@@ -1,5 +1,3 @@
-/** Tests log rotation: logs of 10 MiB are rotated, `kubectl logs -f` continues, and the logs of a container have a limited size. */
-
 import {
   closeSync,
   existsSync,
@@ -20,17 +18,17 @@ import { lifepod, useOwnEngine } from '../../support/own-engine.ts';
 
 useOwnEngine();
 
-/** The number of lines before the rotation. They take about 15 MiB, including the prefix that the runtime writes in each line. */
+/** These lines take about 15 MiB, including the prefix that the runtime writes in each line. */
 const FIRST = 300_000;
 const LAST = FIRST + 5;
 const untilExists = (file: string): string => `until [ -e ${file} ]; do usleep 50000; done`;
 /**
- * Delays the end of a container until the file exists. The tests create the file when the log has the last line, because containerd 1.6.20
- * loses the output that it has not read when a container ends.
+ * The tests create this file when the log has the last line, because containerd 1.6.20 loses the output that it has not read when a
+ * container ends.
  */
 const LEAVE = untilExists('/tmp/leave');
 const SCRIPT = `echo ready; ${untilExists('/tmp/begin')}; seq 1 ${FIRST}; ${untilExists('/tmp/go')}; seq ${FIRST + 1} ${LAST}; echo end; ${LEAVE}`;
-/** Creates the file in the container. The exit code is ignored, because the container may end, and kill touch, before touch has ended. */
+/** The exit code is ignored, because the container may end, and kill touch, before touch has ended. */
 const touch = (pod: string, file: string) => lifepod.exec(pod, '--', 'touch', file);
 
 test('a log of more than 10 MiB is rotated, and logs -f loses no line', async () => {
@@ -66,7 +64,7 @@ test('a log of more than 10 MiB is rotated, and logs -f loses no line', async ()
 /** The limit for the logs of a container: 5 files of 10 MiB. */
 const LIMIT_BYTES = 5 * 10 * 2 ** 20;
 const WRITTEN_BYTES = 100_000_000;
-/** A shell script that writes lines of 2,000 bytes as fast as possible, and at last the line "end". */
+/** Writes lines of 2,000 bytes as fast as possible, and at last the line "end". */
 const FLOOD = `yes "$(printf 'x%.0s' $(seq 1 1999))" | head -c ${WRITTEN_BYTES}; echo end`;
 
 test('the logs of a container that writes as fast as possible exceed their limit by at most one second of output', async () => {
@@ -123,14 +121,11 @@ function bytesIn(folder: string): number {
   return files.reduce((sum, file) => sum + (statSync(join(folder, file), { throwIfNoEntry: false })?.size ?? 0), 0);
 }
 
-/**
- * Returns whether the line "end" is the last line of the log. After a rotation, the current file may be empty, and the newest rotated file,
- * which is not compressed, has the line.
- */
+/** After a rotation, the current file may be empty. The newest rotated file, which is not compressed, then has the line "end". */
 const hasEnded = (folder: string): boolean =>
   readdirSync(folder).some((name) => !/\.(gz|tmp)$/.test(name) && lastBytes(join(folder, name), 7) === ' F end\n');
 
-/** Returns the last bytes of the file; none if the file was renamed or removed. */
+/** Returns an empty text if the file was renamed or removed. */
 function lastBytes(path: string, count: number): string {
   let file: number;
   try {

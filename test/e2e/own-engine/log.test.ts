@@ -1,4 +1,3 @@
-/** Tests the log of an engine from its start to its end, and the version that all parts of lifepod report. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -77,7 +76,6 @@ test('each line of the log is one JSON object without repeated keys, and the end
   for (const line of lines) expect(JSON.stringify(JSON.parse(line))).toBe(line);
   const warnings = lines.filter((line) => JSON.parse(line).level >= 40);
   expect(warnings.filter((line) => line.includes('being terminated'))).toEqual([]);
-  // Lines about the Pod name the Pod once, with its namespace.
   const ofPod = warnings.map((line) => JSON.parse(line)).filter(({ pod: name }) => name === 'gone/unpulled');
   expect(ofPod.map(({ msg }) => msg)).toContain('action failed');
 });

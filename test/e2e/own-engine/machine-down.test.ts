@@ -1,4 +1,4 @@
-/** Tests a start of the engine while the machine's containerd is down, and containers of lifepod still run. */
+/** The machine's containerd is down at the start of the engine, and containers of lifepod still run. */
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -30,7 +30,6 @@ useOwnEngine(async () => {
   return { options: ['--container-runtime-endpoint', machine.containerd.endpoint] };
 });
 
-/** Starts `lifepod up` with the options. Resolves when the command has reported that it waits for containerd. */
 async function upWaiting(
   ...options: string[]
 ): Promise<{ child: ChildProcess; ended: Promise<unknown[]>; lines: string[] }> {

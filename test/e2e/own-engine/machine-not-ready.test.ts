@@ -1,4 +1,4 @@
-/** Tests an engine with a containerd that cannot run Pods yet: it has no CNI configuration, as in Debian's package, or no sandbox image. */
+/** The containerd cannot run Pods yet: it has no CNI configuration, as in Debian's package, or no sandbox image. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -23,13 +23,12 @@ interface Machine {
   containerd: Containerd;
   dataDir: string;
   /**
-   * Runs `lifepod up --detach`, and passes each line of stderr to `seen`, with a function that interrupts the command with SIGINT.
-   * Resolves with the exit code and all lines.
+   * Runs `lifepod up --detach`, and passes each line of stderr to `seen`, with a function that interrupts the command with SIGINT. Resolves
+   * with the exit code and all lines.
    */
   up(seen?: (line: string, interrupt: () => void) => unknown): Promise<{ code: number; lines: string[] }>;
 }
 
-/** Starts a containerd with the options that `change` returns, and calls `run`. Then ends all processes and removes their files. */
 async function withMachine(
   change: (where: Scratch) => Partial<ContainerdOptions>,
   run: (machine: Machine) => Promise<void>,
@@ -62,14 +61,12 @@ async function withMachine(
   }
 }
 
-/** Writes an archive with a sandbox image of the name `reference`, and resolves with the path of the archive. */
 async function pauseArchive({ dataDir }: Scratch, reference: string): Promise<string> {
   const archive = join(dataDir, 'sandbox-image.tar');
   await makePauseArchive(archive, { reference });
   return archive;
 }
 
-/** Resolves when the runtime has no sandbox of the engine. */
 async function sandboxesRemoved({ containerd, dataDir, where }: Machine): Promise<void> {
   const namespaceLabels = { 'lifepod.io/instance': dataDir };
   const { endpoint } = containerd;
@@ -130,7 +127,7 @@ test('an interrupted first start leaves nothing behind, and lifepod down has not
 });
 
 test('without its sandbox image, lifepod up waits and reports how to load the image, and is ready once the image is loaded', async () => {
-  // Nothing listens on this port.
+  // No server listens on this port.
   const sandboxImage = '127.0.0.1:1/pause:3.10';
   await withMachine(
     () => ({ sandboxImage }),

@@ -1,5 +1,3 @@
-/** Tests an engine that uses the machine's containerd: Pods, limits, images, and cleanup. */
-
 import { randomBytes } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -35,7 +33,7 @@ useOwnEngine(async () => {
 });
 
 const deadline = (): AbortSignal => AbortSignal.timeout(30_000);
-/** Writes an archive of an image with a shell and a file of `ballastBytes` random bytes. Resolves with the path of the archive. */
+/** The image has a shell, and a file of `ballastBytes` random bytes. Resolves with the path of the archive. */
 async function archiveOf(reference: string, ballastBytes = 0): Promise<string> {
   const archive = join(machine.where.dataDir, 'image.tar');
   const file = (path: string, content: Buffer) => ({ type: 'file', path, mode: 0o755, content }) as const;

@@ -1,4 +1,3 @@
-/** Tests that the rules for NetworkPolicies remain while the engine is killed and started again, and that `lifepod down` removes them. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
@@ -22,7 +21,7 @@ async function start(name: string): Promise<Pod> {
   return lifepod.get<Pod>('pod', name);
 }
 
-/** Runs a program in the network of the Pod until the test ends. Returns its output. */
+/** Ends with the test. Returns the output of the program. */
 function runIn(of: Pod, program: string): NodeJS.ReadableStream {
   const pid = processesOf(containerGroup(lifepod.dataDir, of, 'app'))[0];
   const args = [`--net=/proc/${pid}/ns/net`, process.execPath, '-e', program];
@@ -39,7 +38,7 @@ const RECEIVE = [ALLOWED, REFUSED].map(
   (port) =>
     `require('node:dgram').createSocket('udp4').on('message', () => console.log(${port})).bind(${port}, () => console.log('bound'));`,
 );
-/** Returns a program that sends from one socket for each port, so that both flows last for the whole test. */
+/** The program sends from one socket for each port, so that both flows last for the whole test. */
 const send = (address: string): string =>
   [ALLOWED, REFUSED]
     .map(
@@ -49,7 +48,7 @@ const send = (address: string): string =>
     )
     .join('');
 
-/** Counts the equal lines of a program's output. `more` resolves when `count` more lines equal to `line` have arrived. */
+/** Counts equal lines. more() resolves when `count` further lines are equal to `line`. */
 class Received {
   readonly counts = new Map<string, number>();
   #changed = Promise.withResolvers<void>();

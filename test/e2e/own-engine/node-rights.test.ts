@@ -1,4 +1,3 @@
-/** Tests what the user of a node may read and write, with the real kubectl and a client certificate of the node. */
 import { createPrivateKey } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -11,7 +10,7 @@ useOwnEngine();
 
 const kubeconfigs = new Map<string, string>();
 
-/** Runs kubectl with the certificate of the node, and resolves with its output. */
+/** Uses the certificate of the node. Resolves with the output, or the error. */
 async function as(node: string, ...args: string[]): Promise<string> {
   const { code, stdout, stderr } = await lifepod.kubectl('--kubeconfig', kubeconfigs.get(node) ?? '', ...args);
   return code === 0 ? stdout.trim() : stderr.trim();

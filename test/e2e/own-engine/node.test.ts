@@ -1,5 +1,3 @@
-/** Tests the Node object: capacity, conditions and images, and the effect of taints on Pods. */
-
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -28,7 +26,6 @@ useOwnEngine({
 });
 
 const node = (): Promise<Node> => lifepod.get<Node>('node', 'node-1');
-/** Watches the field at `path` of the objects `what` with kubectl. Resolves with the first line for which `satisfies` is true. */
 const watched = async (path: string, satisfies: (line: string) => boolean, what = ['node', 'node-1']) =>
   (await lifepod.until(['get', ...what, '--watch', '-o', `jsonpath={${path}}{"\\n"}`], satisfies)).at(-1);
 const taints = '.spec.taints[*].key';

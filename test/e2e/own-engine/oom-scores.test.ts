@@ -1,4 +1,4 @@
-/** Tests OOM scores: containers have the scores of their QoS class. The engine, containerd and shims get lower scores if permitted. */
+/** Containers have the scores of their QoS class. The engine, containerd and shims get lower scores if permitted. */
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import { beforeAll, expect, test } from 'vitest';
@@ -11,10 +11,10 @@ import { LAUNCHER } from '../../support/lifepod.ts';
 import { pod, WAIT } from '../../support/manifests.ts';
 import { lifepod, useOwnEngine } from '../../support/own-engine.ts';
 
-/** The score with which the test starts the engine. Some desktops and supervisors start programs with a score above 0. */
+/** Some desktops and supervisors start programs with a score above 0. */
 const GIVEN = 300;
 const capabilities = BigInt(`0x${/^CapEff:\s*(\w+)$/m.exec(readFileSync('/proc/self/status', 'utf8'))?.[1]}`);
-/** Whether this process has CAP_SYS_RESOURCE, without which no process can get a lower score than this process has. */
+/** CAP_SYS_RESOURCE, without which no process can get a lower score than this process has. */
 const mayLower = ((capabilities >> 24n) & 1n) === 1n;
 const [engineScore, shimScore] = mayLower ? [-999, -998] : [0, 1];
 

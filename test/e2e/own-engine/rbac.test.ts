@@ -1,4 +1,3 @@
-/** Tests the rights of users with the real kubectl: users with client certificates, and users whom the administrator impersonates. */
 import { createPrivateKey } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -72,7 +71,6 @@ test('a review of access and the request itself are decided as the roles say', a
   expect(decisions).toEqual(DECISIONS.map(([text, allowed]) => ({ text, reviewed: allowed, sent: allowed })));
 });
 
-/** Returns the arguments with which kubectl acts as the user with the groups. */
 const as = (user: string, ...groups: string[]): string[] => [
   '--as',
   user,

@@ -1,5 +1,3 @@
-/** Tests requests and limits in the files of control groups, and processes that exceed their limits. */
-
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { cgroupRootOf } from '../../../src/node/resources/pod-cgroups.ts';
@@ -26,11 +24,10 @@ const request = (cpu: string, memory: string): object => ({ resources: { request
 const waiting = (name: string, more: object) => ({ name, script: WAIT, ...more });
 const MIB = 1024 * 1024;
 
-/** Returns the oom_score_adj of the first process in the group. */
 const scoreOf = (group: string): number => Number(readFileSync(`/proc/${processesOf(group)[0]}/oom_score_adj`, 'utf8'));
 const own = Number(readFileSync('/proc/self/oom_score_adj', 'utf8'));
 const mayLower = (BigInt(`0x${/^CapEff:\s*(\w+)$/m.exec(readFileSync('/proc/self/status', 'utf8'))?.[1]}`) >> 24n) & 1n;
-/** Returns the expected score. Without CAP_SYS_RESOURCE, it cannot be lower than the score of the runtime, which equals `own`. */
+/** Without CAP_SYS_RESOURCE, the score cannot be lower than that of the runtime, which equals `own`. */
 const score = (wanted: number): number => (mayLower === 1n ? wanted : Math.max(wanted, own));
 const memoryBytes = Number(/^MemTotal:\s+(\d+) kB/m.exec(readFileSync('/proc/meminfo', 'utf8'))?.[1]) * 1024;
 const burstableScore = (requestedBytes: number): number =>

@@ -1,4 +1,4 @@
-/** Tests after which events init containers run again, and after which they do not. Source: Init Containers, "Pod restart reasons". */
+/** Source: Init Containers, "Pod restart reasons". */
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -34,7 +34,7 @@ afterAll(() => runtime?.close());
 
 const signal = AbortSignal.timeout(170_000);
 const finished = (name: string): Promise<void> => lifepod.delete('pod', name, '--now', '--wait=false');
-/** Waits until the containers have written `count` lines, and resolves with the lines. A container may be ready before it writes. */
+/** A container may be ready before it writes, so this waits for `count` lines. */
 async function written(name: string, count: number): Promise<string[]> {
   const log = join(lifepod.dataDir, name, 'log');
   await untilLogHasLines(log, count);
@@ -57,7 +57,7 @@ const lasting = (container: string) => ({
   script: `echo ${container} >>/work/log; trap "exit 0" TERM; while :; do sleep 3600 & wait $!; done`,
 });
 
-/** Creates a Pod with two init containers, a sidecar between them and two apps. Each container writes a line when it starts. */
+/** The Pod has two init containers, a sidecar between them and two apps. Each container writes a line when it starts. */
 const apply = (name: string, second = note('init-2')): Promise<void> =>
   lifepod.apply(
     pod(name, {
@@ -72,7 +72,7 @@ async function started(name: string): Promise<Pod> {
   return record.until(name, isReady);
 }
 const BEGUN = ['init-1', 'side', 'init-2', 'app', 'other'];
-/** Returns the lines. Sorts the lines after the third, because these are from the two apps, which start in any order. */
+/** The lines after the third are from the two apps, which start in any order. */
 const sorted = (lines: string[]): string[] => [...lines.slice(0, 3), ...lines.slice(3).sort()];
 
 describe.concurrent('init containers', () => {
@@ -123,7 +123,6 @@ describe.concurrent('init containers', () => {
       expect(await record.event('image', /Killing/)).toBe(
         'Normal Killing: Container app definition changed, will be restarted',
       );
-      // A running sidecar restarts with its new image, like an app.
       await lifepod.kubectlOk('set', 'image', 'pod/image', 'side=busybox:other');
       const sidecar = await record.until('image', (pod) => restarted('side', 1)(pod) && isReady(pod));
       expect((await written('image', 7)).slice(5)).toEqual(['app', 'side']);

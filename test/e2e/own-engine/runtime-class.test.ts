@@ -1,7 +1,4 @@
-/**
- * Tests that Pods with a RuntimeClass run with the handler of the class. The handler in these tests is a script that logs its calls and
- * runs runc.
- */
+/** The handler in these tests is a script that logs its calls and runs runc. */
 
 import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,3 @@
-/** Tests Secrets at rest: no file of the data folder shows a Secret, before or after a rotation of the key, even after a kill. */
 import { lstatSync, readdirSync, readFileSync, renameSync, watch } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
@@ -10,7 +9,7 @@ import { lifepod, useOwnEngine } from '../../support/own-engine.ts';
 
 const PASSWORD = 'correct-horse-battery-staple';
 const encoded = Buffer.from(PASSWORD).toString('base64');
-/** The number of Secrets. Their rotation takes much longer than a kill of the engine. */
+/** The rotation of these Secrets takes much longer than a kill of the engine. */
 const COUNT = 800;
 
 useOwnEngine();
@@ -20,7 +19,7 @@ const keyFile = (): string => join(folder(), 'keys.json');
 const keyNames = (): string[] =>
   [...readFileSync(keyFile(), 'utf8').matchAll(/"name": "([^"]+)"/g)].map((match) => match[1] ?? '');
 
-/** Returns the files on the disk of the data folder, without other file systems, such as the tmpfs for volumes and network namespaces. */
+/** Omits other file systems, such as the tmpfs for volumes and network namespaces. */
 function filesOnDisk(path: string, device = lstatSync(path).dev): string[] {
   return readdirSync(path, { withFileTypes: true }).flatMap((entry) => {
     const each = join(path, entry.name);

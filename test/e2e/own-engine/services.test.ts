@@ -1,4 +1,3 @@
-/** Tests Services with real Pods, through kubectl: traffic of the machine and of Pods, also after kill -9 of the engine and after down. */
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
@@ -10,7 +9,6 @@ import { lifepod, useOwnEngine } from '../../support/own-engine.ts';
 
 useOwnEngine();
 
-/** A shell command that answers each line of a connection with the name of the Pod. */
 const SERVE = 'exec nc -ll -p 8080 -e sh -c \'while read line; do echo "$HOSTNAME"; done\'';
 
 async function deploy(replicas: number): Promise<void> {
@@ -49,7 +47,6 @@ const open = (address: string, port: number): Socket => {
   return socket;
 };
 
-/** Sends a line, and resolves with the answer. Rejects after 10 s. */
 async function say(socket: Socket): Promise<string> {
   socket.write('hello\n');
   const [data] = (await once(socket, 'data', { signal: AbortSignal.timeout(10_000) })) as [Buffer];
@@ -84,7 +81,6 @@ test('the machine and Pods reach a Deployment through its Service, and connectio
 
   expect(await answersTo('127.0.0.1', nodePort)).toEqual(names);
   expect(await answersTo(clusterIp, 80)).toEqual(names);
-  // A Pod of the Service also reaches itself through the Service.
   const [first = ''] = names;
   const own = `for i in 1 2 3 4 5 6 7 8 9 10; do echo hello | timeout 10 nc -w 5 ${clusterIp} 80; done`;
   const answers = await lifepod.execOk(first, '--', 'sh', '-c', own);
@@ -93,7 +89,7 @@ test('the machine and Pods reach a Deployment through its Service, and connectio
   const connections = [open('127.0.0.1', nodePort), open(clusterIp, 80)];
   const before = [];
   for (const connection of connections) before.push(await say(connection));
-  // A client in a Pod keeps one connection open, and sends a line on it every 0.1 s.
+  // The client sends a line every 0.1 s on one connection.
   const inClient = async (script: string): Promise<string> =>
     (await lifepod.exec('client', '--', 'sh', '-c', script)).stdout.trim();
   await inClient(`(while :; do echo hi; sleep 0.1; done | nc ${clusterIp} 80 >/tmp/answers) >/dev/null 2>&1 &`);
@@ -137,7 +133,6 @@ test('a Pod with hostNetwork is reached through its Service by Pods and the mach
 
 const HOST_PORT = 28_087;
 
-/** Resolves with the answer of a new connection to the port on 127.0.0.1. */
 async function answerAt(port: number): Promise<string> {
   const socket = connect(port, '127.0.0.1');
   try {

@@ -1,4 +1,3 @@
-/** Tests `lifepod up FILE…` and `lifepod run`: exit codes, destructors, and what is left afterwards. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';

@@ -1,4 +1,4 @@
-/** Tests `lifepod up --shutdown-on-stop`: SIGTERM shuts the node down, as a container with lifepod needs it. */
+/** SIGTERM shuts the node down, as a container with lifepod needs it. */
 import { existsSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { launch } from '../../support/lifepod.ts';

@@ -1,5 +1,3 @@
-/** Tests static Pods from the files in <data-dir>/manifests, and their mirrors in the API. */
-
 import { readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -20,7 +18,7 @@ const says = (name: string, word: string): Record<string, unknown> =>
   pod(name, { app: [{ name: 'app', script: `echo ${word}; ${WAIT}` }], labels: { app: name } });
 const get = (name: string): Promise<Pod> => lifepod.get<Pod>('pod', name);
 const gone = (name: string): Promise<void> => lifepod.wait('--for=delete', `pod/${name}`);
-/** Waits until the Pod, which may not exist yet, is Ready, and resolves with it. `not`: the UID of an earlier Pod of the same name. */
+/** The Pod may not exist yet. `not`: the UID of an earlier Pod of the same name. */
 async function ready(name: string, not?: string): Promise<Pod> {
   const watch = ['get', 'pods', '-w', `--field-selector=metadata.name=${name}`, '-o', 'json', '--output-watch-events'];
   const lines = await lifepod.until(watch, (line) => {
@@ -206,7 +204,7 @@ test('lifepod down ends static Pods gracefully, and the next engine starts them 
   await ready('web-node-1');
 });
 
-/** Resolves when the engine's log at `path` has reported each of the files as skipped. */
+/** Resolves when the engine has logged each of the files as skipped. */
 async function logNames(path: string, files: string[]): Promise<void> {
   const missing = new Set(files);
   await untilLine('tail', ['-n', '+1', '-F', path], process.env, (line) => {

@@ -1,4 +1,3 @@
-/** Tests two engines on one machine: their Services, node ports and host ports, a port that both use, and `lifepod down` of one engine. */
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import type { Node, Service } from '../../../src/api/generated/types.ts';
@@ -9,10 +8,9 @@ import { pod, WAIT } from '../../support/manifests.ts';
 
 const SAME_NODE_PORT = 31_847;
 const SAME_HOST_PORT = 28_088;
-/** The ports that only one engine has. If the engines chose their node ports, both could choose the same. */
+/** If the engines chose their node ports, both could choose the same. */
 const OWN_PORTS = { one: { nodePort: 31_845, hostPort: 28_089 }, two: { nodePort: 31_846, hostPort: 28_090 } };
 type Name = keyof typeof OWN_PORTS;
-/** A shell script that answers each line of a connection to the ports 8080 and 8081 with the name of the Pod. */
 const SERVE = `
   serve() { nc -ll -p $1 -e sh -c 'while read line; do echo "$HOSTNAME"; done'; }
   serve 8081 & serve 8080`;
@@ -39,7 +37,6 @@ const fromMachine = async (address: Address): Promise<string> =>
 const fromPodOf = async (lifepod: Lifepod, address: Address): Promise<string> =>
   (await lifepod.exec('client', '--', 'sh', '-c', ask(address))).stdout.trim();
 
-/** Starts a client and a server with a host port, and exposes the server as a Service. */
 async function deploy(lifepod: Lifepod, name: Name): Promise<void> {
   const { nodePort, hostPort } = OWN_PORTS[name];
   const ports = [
@@ -55,7 +52,7 @@ async function deploy(lifepod: Lifepod, name: Name): Promise<void> {
   await lifepod.kubectlOk('create', 'service', 'nodeport', name, '--tcp=80:8080', `--node-port=${nodePort}`);
 }
 
-/** Resolves with the addresses at which the server can be reached, those on loopback last. */
+/** The addresses on loopback are the last ones. */
 async function addressesOf(lifepod: Lifepod, name: Name): Promise<Address[]> {
   const { spec } = await lifepod.get<Service>('service', name);
   const [node] = (await lifepod.get<{ items: Node[] }>('nodes')).items;
@@ -161,7 +158,6 @@ test('the engine that was started last gets a port that both have, until it is d
         `PortConflict .* nftables table ${tableOf(first)}, also has the node port TCP/${SAME_NODE_PORT}: only one of them`,
       ),
     );
-  // Both engines show the ports that they share, and no others.
   for (const [lifepod, other] of [
     [first, second],
     [second, first],

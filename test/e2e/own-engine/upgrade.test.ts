@@ -1,6 +1,6 @@
 /**
- * Tests the engine with data folders of older versions (test/data-folders). The older engine was killed while defer containers ran. Its
- * containers do not exist, as after a reboot. test/long/upgrade.test.ts replaces a real older engine, whose containers run.
+ * Uses data folders of older versions (test/data-folders). The older engine was killed while defer containers ran. Its containers do not
+ * exist, as after a reboot. test/long/upgrade.test.ts replaces a real older engine.
  */
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -14,7 +14,7 @@ import { condition, statusOf } from '../../support/pods.ts';
 
 const PASSWORD = 'correct horse battery staple';
 
-/** The parts of the data folder that are kept. The archive replaces everything else. */
+/** The archive replaces all other parts of the data folder. */
 const KEPT = ['containerd', 'run', 'lifepod.log'];
 
 const finishedAt = (pod: Pod, container: string): string | undefined =>

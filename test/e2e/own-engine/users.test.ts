@@ -1,4 +1,3 @@
-/** Tests other users of the machine: the user who starts lifepod with sudo, and users with client certificates of `lifepod kubeconfig`. */
 import { spawnSync } from 'node:child_process';
 import { chmodSync, chownSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -24,7 +23,7 @@ const asJane = (kubeconfig: string, command: string, ...args: string[]): Promise
     signal: AbortSignal.timeout(120_000),
   });
 
-/** Returns whether any user can run the program. A clone may be in a folder that only root can enter. */
+/** A clone may be in a folder that only root can enter. */
 const isPublic = (path: string): boolean => spawnSync('setpriv', [...JANE, 'test', '-x', path]).status === 0;
 
 test('a user who starts lifepod with sudo can use kubectl and lifepod without sudo, other users cannot, until lifepod down', async () => {
@@ -50,7 +49,6 @@ test('a user who starts lifepod with sudo can use kubectl and lifepod without su
     ];
     expect((await runCommand('setpriv', joe)).stderr).toContain('permission denied');
   }
-  // The user gets the same path in another terminal.
   const again = await launch(['kubeconfig', '--data-dir', lifepod.dataDir], SUDO);
   expect(again).toMatchObject({ code: 0, stdout: `export KUBECONFIG=${path}\n` });
 
@@ -58,7 +56,6 @@ test('a user who starts lifepod with sudo can use kubectl and lifepod without su
   expect(existsSync(path)).toBe(false);
   await lifepod.up();
   await recordAgain();
-  // An engine that root starts has no copy of the kubeconfig for the user.
   expect(existsSync(path)).toBe(false);
 });
 

@@ -1,5 +1,3 @@
-/** Tests that PersistentVolumes and claims are provisioned, bound, used, retained and deleted, with real folders and containers. */
-
 import { existsSync, mkdirSync, readFileSync, realpathSync, rmdirSync, symlinkSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
@@ -13,7 +11,7 @@ const links = scratchFolder();
 afterAll(() => links.remove());
 useOwnEngine(() => ({ scratch: behindLink(links.path) }));
 
-/** Returns a data folder that does not exist yet. Its path has a symbolic link, to test that no mounted volume is deleted even then. */
+/** The path of the data folder has a symbolic link, to test that even then no mounted volume is deleted. The folder does not exist yet. */
 function behindLink(links: string): Scratch {
   const { path, remove } = scratchFolder();
   rmdirSync(path);
@@ -27,7 +25,6 @@ const claim = (name: string, spec: object = {}): object => ({
   metadata: { name },
   spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } }, ...spec },
 });
-/** Returns a Pod whose app container runs the script with the claim mounted at /data. */
 const user = (
   name: string,
   claimName: string,
@@ -239,8 +236,8 @@ describe.concurrent('claims', () => {
   }) => {
     await lifepod.apply(claim('shared'));
     /**
-     * Deletes an ended Pod, and waits until the node has unmounted its volume. The API removes the Pod earlier, but the group of the volume
-     * changes only after the unmount.
+     * Waits until the node has unmounted the volume of an ended Pod. The API removes the Pod earlier, but the group of the volume changes
+     * only after the unmount.
      */
     const unmounted = async (name: string): Promise<void> => {
       const folder = join(lifepod.dataDir, 'pods', record.now(name).metadata.uid ?? '');

@@ -1,7 +1,4 @@
-/**
- * Tests that an administrator's kubectl, a node agent and another user are served promptly, and that Pods start, while 2,000 clients of one
- * user send requests that are heavy or hang.
- */
+/** 2,000 clients of one user send requests that are heavy or hang. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
@@ -16,7 +13,7 @@ import { lifepod, useOwnEngine } from '../../support/own-engine.ts';
 import { adminOf } from '../../support/raw-streams.ts';
 
 const CLIENTS = 2000;
-/** The number and the size of the objects that a heavy request lists: 6 MB together. */
+/** A heavy request lists these objects: 6 MB together. */
 const OBJECTS = 3000;
 const OBJECT_CHARS = 2000;
 const LIST = '/api/v1/namespaces/crowd/configmaps';
@@ -59,7 +56,7 @@ afterAll(() => {
   for (const agent of [tenant, ...(others ?? [])]) agent?.destroy();
 });
 
-/** Starts the crowd, and resolves once all its clients have sent a request. */
+/** Resolves once all clients of the crowd have sent a request. */
 async function startCrowd(options: Pick<Crowd, 'method' | 'path' | 'endlessBody'>) {
   const { host, port, ca } = adminOf(lifepod.kubeconfig);
   const { cert, key } = tenant.options as { cert: string; key: string };
@@ -77,7 +74,6 @@ async function startCrowd(options: Pick<Crowd, 'method' | 'path' | 'endlessBody'
   };
 }
 
-/** Resolves to the time in milliseconds that a request of the agent's user takes. */
 async function timeOf(agent: Agent): Promise<number> {
   const { host, port } = adminOf(lifepod.kubeconfig);
   const begun = performance.now();

@@ -1,4 +1,3 @@
-/** Tests that 200 Deployments with 1,000 Pods converge within a minute and roll over, and prints how long it takes. */
 import { expect, test } from 'vitest';
 import type { Deployment, Pod } from '../../../src/api/generated/types.ts';
 import { DEPLOYMENTS, NODES, PODS } from '../../../src/api/resources.ts';

@@ -1,4 +1,3 @@
-/** Tests that a hundred nodes converge, and prints how long it takes. */
 import { expect, test } from 'vitest';
 import type { Node, Pod } from '../../../src/api/generated/types.ts';
 import { NODES, PODS } from '../../../src/api/resources.ts';

@@ -1,4 +1,3 @@
-/** Tests that the Pods of many ReplicaSets converge, and prints how long it takes. */
 import { expect, test } from 'vitest';
 import type { Node, Pod, ReplicaSet } from '../../../src/api/generated/types.ts';
 import { NODES, PODS, REPLICA_SETS } from '../../../src/api/resources.ts';

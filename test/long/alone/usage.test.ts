@@ -1,5 +1,3 @@
-/** Tests the resource usage of the node and of containers: `kubectl top`, /metrics, and the documents that the proxy of the Node serves. */
-
 import { beforeAll, expect, test } from 'vitest';
 import { parseQuantity, quantityMilli, quantityValue } from '../../../src/machinery/quantity.ts';
 import { lifepod, useOwnEngine } from '../../support/own-engine.ts';
@@ -8,7 +6,7 @@ import { metricOf, readMetrics } from '../../support/prometheus.ts';
 const MEBIBYTE = 2 ** 20;
 /** An upper limit for the CPU usage of a container that sleeps. */
 const IDLE_MILLICORES = 50;
-/** A shell script that uses all the time of two cores that other processes leave. */
+/** Uses all the time of two cores that other processes leave. */
 const BURN = 'while :; do :; done & while :; do :; done';
 
 useOwnEngine();
@@ -66,7 +64,7 @@ beforeAll(async () => {
   await lifepod.kubectlOk('wait', '--for=condition=Ready', 'pod', '--all', '--timeout=60s');
 });
 
-/** Runs kubectl top. Resolves with the cells of each row by the name in the first column. */
+/** By the name in the first column: the other cells of the row. */
 async function top(...args: string[]): Promise<Map<string, string[]>> {
   const text = await lifepod.kubectlOk('top', ...args, '--no-headers');
   return new Map(
@@ -81,7 +79,7 @@ async function top(...args: string[]): Promise<Map<string, string[]>> {
 const proxied = (path: string): Promise<string> =>
   lifepod.kubectlOk('get', '--raw', `/api/v1/nodes/node-1/proxy/${path}`);
 
-/** Resolves with the metric with the CPU time that the container `burn` has used, in seconds. */
+/** In seconds. */
 const burnt = async () =>
   metricOf(readMetrics(await proxied('metrics/resource')), 'container_cpu_usage_seconds_total', { container: 'burn' });
 
@@ -180,7 +178,6 @@ test('stats/summary shows the usage of the node, Pods, containers and volumes', 
   expect(burner['ephemeral-storage'].usedBytes).toBeLessThan(40 * MEBIBYTE);
   // The container burn has two busy processes, and idle has one that sleeps.
   expect(burner.process_stats.process_count).toBe(3);
-  // Memory-backed volumes use no disk.
   expect(holder['ephemeral-storage'].usedBytes).toBeLessThan(MEBIBYTE);
   expect(holder['ephemeral-storage'].usedBytes).toBeGreaterThanOrEqual(hold.logs.usedBytes);
 });

@@ -1,4 +1,3 @@
-/** Runs examples/02-cleanup-after-exit as its README describes. */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';

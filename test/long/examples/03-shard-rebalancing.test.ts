@@ -1,4 +1,3 @@
-/** Runs examples/03-shard-rebalancing as its README describes. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { PodStatus } from '../../../src/api/generated/types.ts';
 import { type Example, millisOf, podAddress, startExample } from '../../support/example.ts';
@@ -20,7 +19,6 @@ const SHARDS = ['shard-0', 'shard-1', 'shard-2'];
 const ask = async (address: string, query: string): Promise<string> =>
   (await (await fetch(`http://${address}:8080/cgi-bin/kv?${query}`)).text()).trim();
 
-/** Resolves with the lines of the client's log, each with its time in milliseconds. */
 async function clientLines(): Promise<{ at: number; text: string }[]> {
   const log = await example.lifepod.kubectlOk('logs', 'client', '--timestamps');
   return log
@@ -29,14 +27,13 @@ async function clientLines(): Promise<{ at: number; text: string }[]> {
     .map((line) => ({ at: Date.parse(line.slice(0, line.indexOf(' '))), text: line.slice(line.indexOf(' ') + 1) }));
 }
 
-/** Expects that the client has lost nothing. Resolves with the lines of its log. */
+/** Expects that the client has lost no answer. Resolves with the lines of its log. */
 async function expectNothingLost(): Promise<{ at: number; text: string }[]> {
   const lines = await clientLines();
   expect(lines.filter(({ text }) => !/^\d+ acknowledged, 0 lost, \d+ asked again$/.test(text))).toEqual([]);
   return lines;
 }
 
-/** Returns the last status that the Pod with the UID had; undefined if no version of this Pod was recorded. */
 const lastStatus = (name: string, uid: string | undefined) =>
   record.history(name).findLast(({ pod }) => pod.metadata.uid === uid)?.pod.status;
 const handOverOf = (status: PodStatus | undefined) => status?.deferContainerStatuses?.[0]?.state?.terminated;

@@ -1,4 +1,4 @@
-/** Runs examples/04-leader-hand-over as its README describes, with a second client that sends requests without a pause. */
+/** A second client sends requests without a pause. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -18,7 +18,6 @@ afterAll(async () => {
 });
 
 interface Answers {
-  /** The terms of accepted writes, in order. */
   terms: number[];
   /** The members that accepted writes, by term. */
   leaders: Map<number, Set<string>>;
@@ -26,9 +25,7 @@ interface Answers {
   without: string[];
 }
 
-/**
- * Asks one member after another for the leader and to accept a write, from before `action` until after its end. Resolves with the answers.
- */
+/** Asks one member after another for the leader and to accept a write, from before `action` until after its end. */
 async function asking(action: () => Promise<unknown>): Promise<Answers> {
   const answers: Answers = { terms: [], leaders: new Map(), without: [] };
   const askNext = async (turn: number): Promise<void> => {
@@ -56,7 +53,6 @@ async function asking(action: () => Promise<unknown>): Promise<Answers> {
   return answers;
 }
 
-/** Asks one of the members, by `turn`, and another one if that member has left meanwhile. Resolves with the answer. */
 async function ask(turn: number, question: string): Promise<string> {
   const folder = join(example.nodeFolder, 'members');
   const members = readdirSync(folder);
@@ -72,14 +68,12 @@ async function ask(turn: number, question: string): Promise<string> {
 
 const handedOver = (name: string) => record.now(name).status?.deferContainerStatuses?.[0]?.state?.terminated;
 
-/** Expects that the writes of each term were accepted by one member, and that no write or read was without a leader. */
 function expectOneLeader({ terms, leaders, without }: Answers): void {
   expect(without).toEqual([]);
   expect(terms).toEqual(terms.toSorted((a, b) => a - b));
   expect([...leaders.values()].map(({ size }) => size)).toEqual([...leaders.keys()].map(() => 1));
 }
 
-/** Expects that the member ended for the reason, and handed over before its app got the stop signal. */
 async function expectHandedOver(name: string, reason: string): Promise<void> {
   await record.gone(name);
   expect(record.now(name).status?.termination?.reason, name).toBe(reason);

@@ -1,4 +1,3 @@
-/** Runs examples/05-batch-upload as its README describes. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -17,7 +16,6 @@ afterAll(async () => {
   await example?.stop();
 });
 
-/** Resolves with the Pods of a Job, the oldest first. */
 async function podsOf(job: string): Promise<Pod[]> {
   const selector = `batch.kubernetes.io/job-name=${job}`;
   const { items } = JSON.parse(await example.lifepod.kubectlOk('get', 'pods', '-l', selector, '-o', 'json'));
@@ -32,7 +30,6 @@ const phases = ({ metadata }: Pod): (string | undefined)[] =>
 const rows = Array.from({ length: 20_000 }, (_, n) => `${n + 1},${(n + 1) ** 2}\n`).join('');
 const arrived = (name: string): string => readFileSync(join(example.nodeFolder, 'inbox', name), 'utf8');
 
-/** Checks that the app of the Pod has succeeded, and that the Pod has failed because of its upload. */
 function expectFailedUpload(pod: Pod): void {
   expect(phases(pod).slice(-2)).toEqual(['Terminating', 'Failed']);
   expect(pod.status).toMatchObject({ phase: 'Failed', reason: 'DeferContainerFailed' });

@@ -1,4 +1,4 @@
-/** Runs examples/06-postgresql as its README describes, with clients that are connected when the database shuts down. */
+/** Clients are connected when the database shuts down. */
 import { existsSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startClient } from '../../support/client-command.ts';
@@ -32,7 +32,7 @@ const psql = (...args: string[]): string[] => [
   '-At',
   ...args,
 ];
-/** Starts a psql client, which stays connected until it has the results of all commands. */
+/** The psql client stays connected until it has the results of all commands. */
 const connected = (...commands: string[]) => {
   const words = psql(...commands.flatMap((sql) => ['-c', `"${sql}"`]));
   return startClient(example.lifepod, 'sh', ['-c', `exec kubectl --kubeconfig "$1" ${words.join(' ')}`]);

@@ -1,4 +1,4 @@
-/** Runs examples/07-audit-log as its README describes. test/e2e/own-engine/audit.test.ts tests the audit log itself. */
+/** test/e2e/own-engine/audit.test.ts tests the audit log itself. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { runCommand } from '../../../src/platform/processes.ts';
 import { type Example, startExample } from '../../support/example.ts';

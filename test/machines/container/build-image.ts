@@ -10,7 +10,7 @@ import { type ImageConfig, type Instruction, imageConfig, readStages, type Stage
 
 export const DOCKERFILE = readFileSync(join(REPOSITORY, 'Dockerfile'), 'utf8');
 
-/** The image that the stages begin with, and the release of Debian in it. */
+/** The stages begin with this image. The group matches the release of Debian. */
 const BASE = /^debian:(\w+)-slim$/;
 
 const MIRROR_MILLIS = 20_000;
@@ -27,7 +27,7 @@ export async function debianMirror(): Promise<string | undefined> {
   return answer?.ok === true ? mirror : undefined;
 }
 
-/** Makes the base image of a release in a folder. Expired package lists are accepted, because a mirror may serve an old snapshot. */
+/** Expired package lists are accepted, because a mirror may serve an old snapshot. */
 async function makeBase(release: string, folder: string, mirror: string): Promise<void> {
   await runCommandOk('mmdebstrap', [
     ...['--quiet', '--mode=root', '--variant=minbase', '--format=directory'],
@@ -40,10 +40,7 @@ async function makeBase(release: string, folder: string, mirror: string): Promis
   ]);
 }
 
-/**
- * Builds the image in `folder`. Resolves with the folder of its root file system and its configuration. Rejects if a base image is not
- * Debian's, or if an instruction fails.
- */
+/** Builds the image in `folder`. Rejects if a base image is not Debian's, or if an instruction fails. */
 export async function buildImage(folder: string, mirror: string): Promise<{ root: string; config: ImageConfig }> {
   const stages = readStages(DOCKERFILE);
   const roots = new Map<string, string>();
@@ -74,13 +71,13 @@ async function runStage({ instructions }: Stage, root: string, roots: ReadonlyMa
   }
 }
 
-/** Files of this machine that let programs in the root file system reach the network as this machine does. */
+/** With these files of this machine, programs in the root file system reach the network as this machine does. */
 const NETWORK_FILES = ['/etc/resolv.conf', '/etc/hosts'];
 
 /** The certificates that Node.js trusts on this machine in addition to its own, such as those of a proxy. */
 const AUTHORITIES = process.env['NODE_EXTRA_CA_CERTS'];
 
-/** Runs a command of the shell in the root file system, in namespaces whose processes and mounts end with the command. */
+/** Runs the command in namespaces of its own, so that its processes and mounts end with it. */
 async function runIn(root: string, workdir: string, command: string): Promise<void> {
   for (const file of NETWORK_FILES) copyFileSync(file, join(root, file));
   const script = `
@@ -98,12 +95,12 @@ async function runIn(root: string, workdir: string, command: string): Promise<vo
   });
 }
 
-/** Resolves with the environment variable that makes npm use the same registry as on this machine. */
+/** npm then uses the same registry as on this machine. */
 async function npmSettings(): Promise<Record<string, string>> {
   return { npm_config_registry: (await runCommandOk('npm', ['config', 'get', 'registry'])).trim() };
 }
 
-/** Executes a COPY instruction: copies from the repository, or with --from from an earlier stage. Throws if there is no such stage. */
+/** Copies from the repository, or with --from from an earlier stage. Throws if there is no such stage. */
 function copy({ text }: Instruction, workdir: string, root: string, roots: ReadonlyMap<string, string>): void {
   const words = text.split(/\s+/);
   const stage = /^--from=(.*)$/.exec(words[0] ?? '')?.[1];

@@ -1,11 +1,11 @@
-/** Tests the image and the command of the README's section "In a container", at any place that runs containerd. */
+/** Tests the README's section "In a container", at any place that runs containerd. */
 import { expect, test } from 'vitest';
 import { pod } from '../../support/manifests.ts';
 import { blocksOf } from '../readme.ts';
 import type { Docker, Place } from './docker.ts';
 import { type ImageConfig, type RunOptions, readRunCommand } from './instructions.ts';
 
-/** Returns the options of the README's docker run. Throws if the README has no docker run. */
+/** Throws if the README has no docker run. */
 export function readmeRun(): RunOptions {
   const [shell] = blocksOf('In a container').filter(({ language }) => language === 'sh');
   const command = /^docker run (?:.*\\\n)*.*$/m.exec(shell?.text ?? '')?.[0];
@@ -51,7 +51,7 @@ export interface Subject {
   docker: Docker;
   config: ImageConfig;
   run: RunOptions;
-  /** The archive of the image busybox:1.28, on the machine. */
+  /** The path on the machine of the archive of busybox:1.28. */
   busybox: string;
   /** The factor by which an emulated machine is slower than a real one. */
   slowness: number;

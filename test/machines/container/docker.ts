@@ -1,6 +1,6 @@
 /**
  * Does with containerd what the commands of README's section "In a container" do with Docker: each container gets an overlay of the image,
- * the volume, and an address to which the published port leads. Everything is in a folder and in two network namespaces.
+ * the volume, and an address to which the published port leads.
  */
 import type { Machine } from '../machine.ts';
 import { writes } from '../readme.ts';
@@ -10,9 +10,9 @@ import { ociSpec } from './oci-spec.ts';
 export type Place = Pick<Machine, 'run' | 'ok'>;
 
 export interface Docker {
-  /** Starts a container of the image with a new overlay, and resolves when the log of lifepod says that it is ready. */
+  /** The container gets a new overlay. Resolves when the log of lifepod says that it is ready. */
   run(): Promise<void>;
-  /** Sends the signal to PID 1, and resolves with the exit code of the container, or rejects if it still runs after `seconds`. */
+  /** Sends the signal to PID 1, and resolves with the exit code of the container. Rejects if the container still runs after `seconds`. */
   stop(signal: 'SIGTERM' | 'SIGKILL', seconds: number): Promise<number>;
   /** Returns a script that runs the command in the container, as docker exec does. */
   exec(command: string): string;
@@ -22,14 +22,13 @@ export interface Docker {
   volume: string;
   /** Resolves with what containers have left on the machine: mounts, processes and control groups. */
   leftovers(): Promise<string>;
-  /** Ends the container and containerd, and deletes the network namespaces and the folder, even after a failure. */
+  /** Also works after a failure. Deletes the network namespaces and the folder. */
   end(): Promise<void>;
 }
 
 export interface DockerOptions {
   /** A folder of the machine, on a file system that overlays can use. The names of the network namespaces begin with its name. */
   folder: string;
-  /** The root file system of the image. */
   image: string;
   config: ImageConfig;
   run: RunOptions;
@@ -38,7 +37,6 @@ export interface DockerOptions {
 const INSIDE = '172.31.255.2';
 const OUTSIDE = '172.31.255.1';
 
-/** How long a container and its lifepod may take to start. */
 const START_SECONDS = 500;
 
 export async function startDocker(place: Place, options: DockerOptions): Promise<Docker> {
@@ -91,7 +89,7 @@ export async function startDocker(place: Place, options: DockerOptions): Promise
   return docker;
 }
 
-/** Returns a script that starts containerd and sets up the network. The outer namespace has Docker's rule for a published port. */
+/** The script starts containerd. The outer network namespace has Docker's rule for a published port. */
 function setUpScript({ folder, run, id, volume }: DockerOptions & { id: string; volume: string }): string {
   const [address, port, containerPort] = run.publish;
   const [inside, outside] = [`ip -n ${id}-in`, `ip -n ${id}-out`];
@@ -140,7 +138,7 @@ async function specOf(
   });
 }
 
-/** Returns a script that starts the container in the background, and ends when lifepod is ready. A file gets the container's exit code. */
+/** The script starts the container in the background, and ends when lifepod is ready. A file gets the container's exit code. */
 function startScript(options: DockerOptions & { root: string; spec: object; log: string; ctr: string }): string {
   const { image, run, root, spec, log, ctr } = options;
   return `

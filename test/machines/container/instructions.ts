@@ -1,6 +1,6 @@
 /**
- * Reads a Dockerfile: joins continued lines, skips comments, and splits the instructions by stage. Understands the instructions that
- * lifepod's own Dockerfile uses, and throws for others, so that a test cannot pass by skipping one.
+ * Reads a Dockerfile. Understands the instructions that lifepod's own Dockerfile uses, and throws for others, so that a test cannot pass by
+ * skipping one.
  * Source: Dockerfile reference of Docker.
  */
 
@@ -13,7 +13,6 @@ export interface Instruction {
 export interface Stage {
   /** The image or earlier stage that the stage begins with. */
   from: string;
-  /** The name after AS. */
   name?: string;
   instructions: Instruction[];
 }
@@ -78,7 +77,7 @@ export interface RunOptions {
   image: string;
 }
 
-/** Parses a `docker run` command. Throws if the command has an option that this file does not know. */
+/** Throws if the command has an option that this file does not know. */
 export function readRunCommand(command: string): RunOptions {
   const words = command.replaceAll('\\\n', ' ').trim().split(/\s+/);
   if (words.splice(0, 2).join(' ') !== 'docker run') throw new Error(`this is not docker run: ${command}`);

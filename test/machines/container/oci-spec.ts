@@ -8,7 +8,7 @@ import type { ImageConfig, RunOptions } from './instructions.ts';
 export interface SpecOptions {
   config: ImageConfig;
   run: RunOptions;
-  /** Paths on the machine. */
+  /** A path on the machine, as is `volume`. */
   root: string;
   volume: string;
   networkNamespace: string;
@@ -19,7 +19,7 @@ export interface SpecOptions {
   cgroup: string;
 }
 
-/** The names of all capabilities, in the order of their numbers. Source: linux/capability.h. */
+/** In the order of their numbers. Source: linux/capability.h. */
 const CAPABILITIES =
   `CHOWN DAC_OVERRIDE DAC_READ_SEARCH FOWNER FSETID KILL SETGID SETUID SETPCAP LINUX_IMMUTABLE NET_BIND_SERVICE
   NET_BROADCAST NET_ADMIN NET_RAW IPC_LOCK IPC_OWNER SYS_MODULE SYS_RAWIO SYS_CHROOT SYS_PTRACE SYS_PACCT SYS_ADMIN SYS_BOOT SYS_NICE
@@ -75,7 +75,7 @@ export function ociSpec(options: SpecOptions): object {
   };
 }
 
-/** Devices that the runtime creates in every container. */
+/** The runtime creates these devices in every container. */
 const DEFAULT_DEVICES = /^\/dev\/(null|zero|full|random|urandom|tty|console|ptmx)$/;
 
 const devicesOf = (lines: string): object[] =>

@@ -1,4 +1,3 @@
-/** Runs the scripts of machines on this machine. */
 import { runCommand } from '../../../src/platform/processes.ts';
 import type { Place } from './docker.ts';
 

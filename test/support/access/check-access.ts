@@ -1,6 +1,6 @@
 /**
- * The property of the fuzz test of access: for every request, the engine decides as the oracle does, and a response to an unauthorized
- * request reveals nothing about an object, not even whether it exists.
+ * The property of the fuzz test of access: the engine decides like the oracle, and a response to an unauthorized request does not reveal
+ * whether an object exists.
  */
 import fc from 'fast-check';
 import { type HostilePath, hostilePath } from './hostile-paths.ts';
@@ -10,13 +10,11 @@ import { ABSENT, ABSENT_NAMESPACE, CANARY, HIDDEN, PLANTED, type Planted } from 
 import { type Address, type RawRequest, type RawResponse, sendRaw } from './raw-request.ts';
 
 export interface Fuzzed extends Planted {
-  /** The name of an existing node, to which some of the paths lead; absent if there is none. */
+  /** An existing node, to which some of the paths lead. */
   node?: string;
-  /** Returns the address of the API with the client certificate of a user (see CERTIFICATES). 'none' stands for no certificate. */
+  /** `certificate` is a key of CERTIFICATES, or 'none'. */
   addressOf(certificate: string): Address;
-  /**
-   * Returns whether upstream also sends this response, whose code is 500 or higher. Absent: every response with such a code is a failure.
-   */
+  /** Returns whether upstream also sends this response with a code of 500 or higher. Absent: all such responses are failures. */
   isUpstreams?(response: RawResponse): boolean;
   /** Returns a number that changes with each write; absent if other components write, too. */
   revision?(): number;
@@ -25,10 +23,10 @@ export interface Fuzzed extends Planted {
 type Expected = { code: 400 | 401 | 403 } | { right: Right } | 'open';
 
 const OPEN = ['healthz', 'livez', 'readyz'];
-/** If the target of a request has more than this number of characters, the head of the request may exceed the server's limit. */
+/** With a target that is longer than this, the head of the request may exceed the server's limit. */
 const LONG = 12_000;
 
-/** Returns the expected decision: an error code, 'open' if anyone may send the request, or the right that allows the request. */
+/** Returns an error code, 'open' if anyone may send the request, or the right that allows the request. */
 function expectedOf(access: Planted['access'], sender: Sender, method: string, target: string): Expected {
   const [path = ''] = target.split('?');
   const segments = segmentsOf(path);
@@ -46,7 +44,6 @@ function expectedOf(access: Planted['access'], sender: Sender, method: string, t
 
 const withoutPlanted = (text: string): string => text.replaceAll(PLANTED, ABSENT).replaceAll(HIDDEN, ABSENT_NAMESPACE);
 
-/** Returns what is wrong with the response; undefined if nothing is. */
 function problemOf(expected: Expected, { code, body, head }: RawResponse, isUpstreams = false): string | undefined {
   const found = [...`${head.join('\n')}\n${body}`.matchAll(CANARY)].map(([, namespace, resource]) => ({
     namespace,
@@ -76,7 +73,7 @@ const BODIES = [
   'x: y',
 ];
 
-/** Checks `numRuns` random requests. Rejects if the property fails for one. Resolves to the number of responses by status code. */
+/** Rejects if the property fails. Resolves to the number of responses by status code. */
 export async function checkAccess(
   fuzzed: Fuzzed,
   { numRuns, seed }: { numRuns: number; seed: number },

@@ -1,10 +1,10 @@
-/** Generates methods with paths of every form: valid ones, and ones that try to reach another path than the authorized one. */
+/** Generates methods with valid paths, and with paths that try to reach another path than the authorized one. */
 import fc from 'fast-check';
 import { ABSENT, ABSENT_NAMESPACE, HIDDEN, PLANTED } from './planted.ts';
 
 export interface HostilePath {
   method: string;
-  /** The path and the query. */
+  /** With the query. */
   target: string;
 }
 
@@ -115,7 +115,7 @@ const clusterPath = fc
 
 type Change = (path: string, place: number) => string;
 
-/** Applies `change` to the character at `place`, a fraction of the path's length. A slash is not changed. */
+/** `place` is a fraction of the path's length. A slash is not changed. */
 const atCharacter =
   (change: (char: string) => string): Change =>
   (path, place) => {
@@ -124,7 +124,7 @@ const atCharacter =
     return char === '' || char === '/' ? path : `${path.slice(0, index)}${change(char)}${path.slice(index + 1)}`;
   };
 
-/** Replaces one of the slashes of the path, but never the first one. */
+/** Does not replace the first slash. */
 const atSlash =
   (by: string): Change =>
   (path, place) => {

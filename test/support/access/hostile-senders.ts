@@ -1,11 +1,10 @@
-/** Generates credentials and headers about users, valid and damaged, each with the user that they identify. */
+/** Generates valid and damaged credentials, each with the user that they identify. */
 import fc from 'fast-check';
 import type { Impersonation, User } from './oracle.ts';
 import type { Planted } from './planted.ts';
 
 type Header = readonly [name: string, value: string];
 
-/** The users with client certificates. */
 export const CERTIFICATES: Readonly<Record<string, { organization?: string }>> = {
   jane: {},
   member: { organization: 'team' },
@@ -15,12 +14,11 @@ export const CERTIFICATES: Readonly<Record<string, { organization?: string }>> =
 };
 
 export interface Sender {
-  /** The name of the user whose certificate the client presents; 'none' for no certificate. */
+  /** A key of CERTIFICATES, or 'none'. */
   certificate: string;
   headers: readonly Header[];
-  /** The user whom the credentials name; undefined if there are none, or none of them is valid. */
+  /** The user whom the credentials name; undefined without valid credentials. */
   user: User | undefined;
-  /** Whether there are credentials at all. */
   hasCredentials: boolean;
   impersonation: Impersonation;
 }
@@ -38,7 +36,7 @@ const flipped = (text: string, at: number): string =>
 
 const encoded = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url');
 
-/** Generates damaged forms of a token, none of which is valid. */
+/** None of the generated forms is valid. */
 function damagedToken(token: string): fc.Arbitrary<string> {
   const parts = token.split('.');
   const [head = '', payload = '', signature = ''] = parts;
@@ -123,7 +121,7 @@ const WEB_SOCKET: readonly Header[] = [
   ['Sec-WebSocket-Key', 'AAAAAAAAAAAAAAAAAAAAAA=='],
 ];
 
-/** Generates the headers of a request for a WebSocket with a token in a subprotocol. Most generated values have no such headers. */
+/** The token is in a subprotocol. Most generated values have no such headers. */
 function webSocketHeaders(tokens: Planted['tokens']): fc.Arbitrary<Credential> {
   const offering = (protocols: string, user?: User): Credential => ({
     headers: [...WEB_SOCKET, ['Sec-WebSocket-Protocol', protocols]],
@@ -158,7 +156,6 @@ function webSocketHeaders(tokens: Planted['tokens']): fc.Arbitrary<Credential> {
   });
 }
 
-/** Headers that must have no effect on who the user is. */
 const IGNORED: readonly Header[] = [
   ['X-Remote-User', 'root'],
   ['X-Remote-Group', 'system:masters'],
@@ -177,7 +174,7 @@ const IGNORED: readonly Header[] = [
   ['Cookie', 'token=x'],
 ];
 
-/** Users to impersonate. `proxy` may impersonate most of them. */
+/** `proxy` may impersonate most of these users. */
 const IMPERSONATED = [
   ...['jane', 'jane', 'nobody', 'system:serviceaccount:default:robot', 'system:serviceaccount:hidden:robot'],
   ...['member', 'system:anonymous', 'system:serviceaccount:hidden', 'system:node:fuzz-node', ''],
@@ -201,17 +198,14 @@ const someImpersonation: fc.Arbitrary<Impersonation> = fc
     extra,
   }));
 
-/** Generates impersonations for most requests of `proxy`, which may impersonate some users, and for few requests of others. */
+/** `proxy` may impersonate some users, so most of its requests do. */
 const impersonationOf = (certificate: string): fc.Arbitrary<Impersonation> =>
   fc.oneof(
     { weight: 5, arbitrary: fc.constant<Impersonation>({ groups: [], extra: [] }) },
     { weight: certificate === 'proxy' ? 25 : 1, arbitrary: someImpersonation },
   );
 
-/**
- * Returns the headers of an impersonation. If `odd` is true, their names are in lower case, a second user follows the first one, and keys
- * that begin with `s` are percent-encoded.
- */
+/** If `odd` is true, the names are in lower case, a second user follows the first one, and keys that begin with `s` are percent-encoded. */
 function impersonationHeaders({ user, groups, uid, extra }: Impersonation, odd: boolean): Header[] {
   const name = (text: string): string => (odd ? text.toLowerCase() : text);
   return [

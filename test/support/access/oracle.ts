@@ -1,6 +1,5 @@
 /**
- * Decides which requests the engine must allow, independently of the engine, by a plain reading of upstream's documentation and of
- * RequestInfo, without indexes.
+ * Decides which requests the engine must allow, by a plain reading of upstream's documentation, without code of the engine.
  * Source: k8s.io/apiserver/pkg/endpoints/request/requestinfo.go, filters/impersonation.go and pkg/registry/rbac/validation of v1.33.
  */
 import type {
@@ -16,7 +15,6 @@ export interface User {
   groups: readonly string[];
 }
 
-/** The right that a request needs. */
 export type Right =
   | { verb: string; path: string }
   | {
@@ -44,7 +42,7 @@ const VERBS: Readonly<Record<string, string>> = {
   DELETE: 'delete',
 };
 
-/** Returns the decoded segments of a path, which must have no query; undefined if the path is not correctly percent-encoded. */
+/** `path` has no query. Returns undefined if it is not correctly percent-encoded. */
 export function segmentsOf(path: string): string[] | undefined {
   const segments = path.slice(1).split('/');
   if (segments.at(-1) === '') segments.pop();
@@ -55,7 +53,7 @@ export function segmentsOf(path: string): string[] | undefined {
   }
 }
 
-/** Returns the right that the request needs; undefined if its path is not correctly percent-encoded. `target`: the path and the query. */
+/** Returns undefined if the path is not correctly percent-encoded. `target`: the path and the query. */
 export function rightFor(method: string, target: string): Right | undefined {
   const [path = '', ...rest] = target.split('?');
   const query = new URLSearchParams(rest.join('?'));
@@ -95,7 +93,6 @@ export function rightFor(method: string, target: string): Right | undefined {
   return right;
 }
 
-/** Returns whether the roles and bindings grant the right to the user. The group system:masters has all rights. */
 export function isAllowed(access: Access, user: User, right: Right): boolean {
   if (user.groups.includes('system:masters')) return true;
   const namespace = 'path' in right ? '' : right.namespace;
@@ -139,7 +136,6 @@ function grants(rule: PolicyRule, right: Right): boolean {
   );
 }
 
-/** The identity that a request asks to impersonate. */
 export interface Impersonation {
   user?: string;
   groups: readonly string[];
@@ -150,8 +146,8 @@ export interface Impersonation {
 const ACCOUNT = /^system:serviceaccount:([^:]+):([^:]+)$/;
 
 /**
- * Returns the user that the request acts as: the sender if the request impersonates no user. Returns 'forbidden' if the sender may not
- * impersonate the user, and 'bad' if the request names groups, a UID or extra fields, but no user.
+ * Returns the user that the request acts as; 'forbidden' if the sender may not impersonate the user; 'bad' if the request names groups, a
+ * UID or extra fields, but no user.
  */
 export function impersonated(access: Access, sender: User, wanted: Impersonation): User | 'forbidden' | 'bad' {
   const { user = '', groups, uid = '', extra } = wanted;

@@ -1,4 +1,4 @@
-/** Objects that must stay hidden from unauthorized users, and users with few rights. An administrator creates all of them over the API. */
+/** Objects that must stay hidden from unauthorized users, and users with few rights. */
 import type {
   ClusterRole,
   ClusterRoleBinding,
@@ -9,7 +9,7 @@ import type {
 } from '../../../src/api/generated/types.ts';
 import type { Access } from './oracle.ts';
 
-/** Sends a request as the administrator, and resolves to the status code and the parsed body. */
+/** Sends a request as the administrator. */
 export type Call = (
   method: string,
   path: string,
@@ -18,8 +18,8 @@ export type Call = (
 ) => Promise<{ code: number; json: any }>;
 
 /**
- * All planted objects have the name PLANTED, and no object has the name ABSENT. One of their namespaces is HIDDEN, and ABSENT_NAMESPACE
- * does not exist. An absent name is as long as the existing one.
+ * All planted objects have the name PLANTED, and no object has the name ABSENT. ABSENT_NAMESPACE does not exist. An absent name is as long
+ * as the existing one.
  */
 export const PLANTED = 'planted';
 export const ABSENT = 'missing';
@@ -30,7 +30,7 @@ const NAMESPACES = ['default', HIDDEN, 'kube-system'];
 const RBAC = 'rbac.authorization.k8s.io';
 const RBAC_PATH = `/apis/${RBAC}/v1`;
 
-/** Returns the text that a planted object contains. CANARY finds such texts in a response. */
+/** The text that a planted object contains. CANARY finds such texts in a response. */
 export const canaryOf = (namespace: string, resource: string): string => `canary-${namespace}-${resource}-end`;
 export const CANARY = /canary-([a-z-]+)-(secrets|configmaps)-end/g;
 
@@ -77,7 +77,7 @@ const ROLES: Readonly<Record<string, PolicyRule[]>> = {
   'fuzz-writer': [rule('get list create update patch delete', 'configmaps'), rule('get', 'secrets')],
 };
 
-/** The namespace, role and subjects of each binding. Bindings with a namespace are RoleBindings, the others ClusterRoleBindings. */
+/** Bindings with a namespace are RoleBindings, the others ClusterRoleBindings. */
 const BINDINGS: readonly [namespace: string, role: string, subjects: string[]][] = [
   ['', 'ClusterRole fuzz-viewer', ['User viewer']],
   ['', 'ClusterRole fuzz-discovery', ['Group team', 'User jane']],
@@ -93,11 +93,8 @@ const BINDINGS: readonly [namespace: string, role: string, subjects: string[]][]
   [HIDDEN, 'ClusterRole fuzz-subresources', ['User jane', 'Group system:serviceaccounts']],
 ];
 
-/** The facts about the planted objects that the fuzz test uses. */
 export interface Planted {
-  /** The roles and bindings of the cluster. */
   access: Access;
-  /** Valid tokens, each with its user. */
   tokens: readonly { token: string; name: string; groups: readonly string[] }[];
 }
 

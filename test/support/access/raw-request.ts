@@ -1,11 +1,11 @@
-/** Sends requests byte by byte over TLS, so that they can have paths and headers that no client library sends. */
+/** Sends requests byte by byte over TLS, so that they can have paths and headers that client libraries do not send. */
 import { connect } from 'node:tls';
 
 export interface RawRequest {
   method: string;
-  /** The path and the query. */
+  /** With the query. */
   target: string;
-  /** The headers in their order; a name may occur several times. */
+  /** A name may occur several times. */
   headers: readonly (readonly [name: string, value: string])[];
   body: string;
 }
@@ -14,14 +14,13 @@ export interface Address {
   host: string;
   port: number;
   ca: string | Buffer;
-  /** The client certificate and its key; absent for a client without one. */
   cert?: string | Buffer;
   key?: string | Buffer;
 }
 
 export interface RawResponse {
   code: number;
-  /** The lines of the head, except headers whose values differ from response to response. */
+  /** Without headers whose values differ from response to response. */
   head: string[];
   body: string;
 }
@@ -29,8 +28,8 @@ export interface RawResponse {
 const VARYING = /^(date|audit-id):/i;
 
 /**
- * Sends the request. Resolves with the response when the server has closed the connection; for a watch, a followed log and a protocol
- * switch, when the head has arrived. The code is 0 if the server closes the connection without a response.
+ * Resolves when the server has closed the connection; for a watch, a followed log and a protocol switch, when the head has arrived. The
+ * code is 0 if the server closes the connection without a response.
  */
 export async function sendRaw(address: Address, { method, target, headers, body }: RawRequest): Promise<RawResponse> {
   const lines = [`${method} ${target} HTTP/1.1`, 'Host: fuzz', ...headers.map(([name, value]) => `${name}: ${value}`)];

@@ -1,6 +1,6 @@
 /**
- * The time of a simulated cluster: real, or virtual. In virtual time, the clock advances only while a test waits, from timer to timer, and
- * only when neither requests nor reads and writes of files are under way.
+ * The time of a simulated cluster: real, or virtual. In virtual time, the clock advances only while a test waits, from timer to timer. It
+ * does not advance while requests, or reads and writes of files, are under way.
  */
 import type { Millis } from '../../../src/machinery/time.ts';
 import { systemTimers } from '../../../src/platform/node-js.ts';
@@ -13,12 +13,11 @@ export interface ClusterTime {
   during<T>(work: Promise<T>, limit?: Millis): Promise<T>;
 }
 
-/** The maximum time for which a test waits. */
 const PATIENCE_MILLIS: Millis = 10 * 60_000;
-/** The limit on steps of the virtual clock. It is high, because a cluster with many nodes has many timers. */
+/** A cluster with many nodes has many timers. */
 const MOST_STEPS = 5_000_000;
 
-/** Matches the names of resources of the event loop that end even if no virtual time passes. */
+/** Resources of the event loop that end even if no virtual time passes. */
 const BUSY = /^(FSReq|Immediate|FileHandleClose|DirHandle|PROCESSWRAP|ProcessWrap|CLOSEREQ|CloseReq)/;
 
 /** Resolves when the event loop only waits for timers, changes of files, and requests from outside. */
@@ -38,7 +37,7 @@ function virtualTime(): ClusterTime {
   const timers = createVirtualTimers(undefined, { settled: quiet, mostSteps: MOST_STEPS });
   let running: Promise<never> | undefined;
   return timeOf(timers, (isOver) => {
-    // All calls of during() share one run of the clock. While a call waits, there is at least one timer: that of its limit.
+    // All calls of during() share one run of the clock. While a call waits, there is at least the timer of its limit.
     const ended = (): boolean => {
       if (isOver()) running = undefined;
       return running === undefined;
@@ -48,7 +47,7 @@ function virtualTime(): ClusterTime {
   });
 }
 
-/** Returns a ClusterTime. `pass` lets time pass until `isOver` returns true. Its promise never resolves, but may reject. */
+/** The promise of pass() never resolves, but may reject. */
 function timeOf(timers: Timers, pass: (isOver: () => boolean) => Promise<never>): ClusterTime {
   let waiting = 0;
   return {

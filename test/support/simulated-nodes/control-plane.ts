@@ -1,4 +1,4 @@
-/** The control plane of a simulated cluster: the real API server, scheduler and controllers. */
+/** The real API server, scheduler and controllers of a simulated cluster. */
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { createCatalog } from '../../../src/api/catalog.ts';
@@ -48,32 +48,28 @@ export const CLUSTER_DNS = dnsServiceAddress(SERVICE_CIDR);
 
 export interface ControlPlane {
   registry: ResourceBackend;
-  /** The informers of the API server, for the tests. */
   informers: SharedInformers;
-  /** Returns the informers with the rights of the user. */
   informersOf(user: UserInfo): SharedInformers;
-  /** The requests of components that were refused, because the component's role does not allow them. */
+  /** The requests of components that were refused because the component's role lacks a right. */
   refusals: readonly string[];
   /** The path of the administrator's kubeconfig; undefined without the HTTPS server. */
   kubeconfig: string | undefined;
-  /** Starts the scheduler and the controllers, and resolves when they have started. */
   startLoops(options: { controllers: boolean }): Promise<void>;
 }
 
 export interface ControlPlaneOptions extends Platform {
   folder: string;
   store: 'memory' | 'lmdb';
-  /** Whether the API server serves HTTPS, for kubectl. */
   https: boolean;
   nodes: NodeConnection & NodeReports;
   signal: AbortSignal;
 }
 
-/** Creates certificates that are valid now by the machine's clock, because clients verify dates with that clock even in virtual time. */
+/** Clients verify dates with the machine's clock, even in virtual time. */
 const openPki = (folder: string): Promise<Pki> =>
   loadOrCreatePki(folder, { hostnames: [], ips: [kubernetesServiceAddress(SERVICE_CIDR)], now: Date.now() });
 
-/** Opens the store and starts the API. Adds the functions that stop them to `closers`. */
+/** Adds the functions that stop the store and the API to `closers`. */
 export async function startControlPlane(
   options: ControlPlaneOptions,
   closers: AsyncDisposableStack,
@@ -146,8 +142,7 @@ export async function startControlPlane(
 }
 
 /**
- * Starts the HTTPS server if `https` is true. Resolves with its port and with the path of the administrator's kubeconfig. Without the
- * server, the port is 6443 and the path undefined.
+ * Resolves with the server's port and the path of the administrator's kubeconfig. Without HTTPS, the port is 6443 and the path undefined.
  */
 async function serve(
   { https, folder, nodes, timers, log }: ControlPlaneOptions,

@@ -1,4 +1,4 @@
-/** Counts the requests in progress, so that the backend is closed only after the last one: a write that never ends would block others. */
+/** Counts the requests in progress, so that the backend is closed after the last one. A write that never ends would block others. */
 import type { ResourceBackend } from '../../../src/ports/backend.ts';
 
 export interface CountedBackend {

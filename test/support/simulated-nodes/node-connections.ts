@@ -1,5 +1,3 @@
-/** Connects the API server to the nodes of a simulated cluster. */
-
 import { uidOf } from '../../../src/machinery/meta.ts';
 import { notFound, serviceUnavailable } from '../../../src/machinery/status.ts';
 import type { NodeConnection, PodRef } from '../../../src/ports/node-connection.ts';
@@ -7,8 +5,8 @@ import type { NodeReports } from '../../../src/ports/node-reports.ts';
 import type { SimulatedNode } from './simulated-node.ts';
 
 /**
- * Returns a connection that passes each call to the agent of the Pod. A call fails with NotFound if no agent has the Pod. Simulated nodes
- * report no usage and serve no documents.
+ * Passes each call to the agent of the Pod. A call fails with NotFound if no agent has the Pod. Simulated nodes report no usage and serve
+ * no documents.
  */
 export function connectionTo(nodes: ReadonlyMap<string, SimulatedNode>): NodeConnection & NodeReports {
   const agents = () => [...nodes.values()].flatMap(({ agent }) => (agent === undefined ? [] : [agent]));

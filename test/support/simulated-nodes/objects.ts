@@ -1,7 +1,6 @@
-/** Creates the Pods, ReplicaSets and Deployments of tests of a simulated cluster, and reads their conditions. */
 import type { Deployment, DeploymentSpec, Node, Pod, PodSpec, ReplicaSet } from '../../../src/api/generated/types.ts';
 
-/** Returns a Pod with the container `app`, in the namespace default. */
+/** The Pod is in the namespace default, with the container `app`. */
 export const simplePod = (name: string, spec: Partial<PodSpec> = {}, app: object = {}): Pod => ({
   apiVersion: 'v1',
   kind: 'Pod',
@@ -9,7 +8,7 @@ export const simplePod = (name: string, spec: Partial<PodSpec> = {}, app: object
   spec: { containers: [{ name: 'app', image: 'busybox:1.28', ...app }], ...spec },
 });
 
-/** Returns a ReplicaSet of Pods like those of simplePod(), with the label app=NAME, in the namespace default. */
+/** The Pods have the label app=NAME. */
 export const simpleReplicaSet = (name: string, replicas: number): ReplicaSet => {
   const labels = { app: name };
   const template = { metadata: { name: '', labels }, spec: simplePod(name, { terminationGracePeriodSeconds: 5 }).spec };
@@ -21,7 +20,6 @@ export const simpleReplicaSet = (name: string, replicas: number): ReplicaSet => 
   };
 };
 
-/** Returns a Deployment of Pods like those of simpleReplicaSet(), in the namespace default. */
 export const simpleDeployment = (name: string, replicas: number, spec: Partial<DeploymentSpec> = {}): Deployment => {
   const { selector = {}, template = {} } = simpleReplicaSet(name, replicas).spec ?? {};
   return {

@@ -1,11 +1,11 @@
 /**
- * A cluster whose nodes are simulated: the real registry, API server, scheduler and controllers, and a real node agent for each node, which
- * runs Pods on a simulated runtime, without processes. For tests of workloads on several nodes, and of scale.
+ * A cluster whose nodes are simulated: the real registry, API server, scheduler and controllers, and a real node agent for each node. The
+ * agent runs Pods on a simulated runtime, without processes.
  *
  * A test declares the cluster with `await using`, so that everything is stopped and removed even if the test fails. In virtual time, the
  * clock advances only during the methods of the cluster that wait: until(), during() and the functions that start nodes.
  *
- * Each component has the rights of its user, and the end of the cluster fails the test if one of its requests was refused.
+ * Each component has the rights of its user. The end of the cluster fails the test if a request of a component was refused.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -39,13 +39,13 @@ export type { ContainerScript, NodeSpec, SimulatedNode, SimulatedRun } from './s
 export interface SimulatedClusterOptions {
   /** The number of nodes, named node-1 and so on, or a specification of each. */
   nodes: number | readonly NodeSpec[];
-  /** The kind of time; by default real. */
+  /** By default real. */
   time?: 'real' | 'virtual';
-  /** Where the API stores objects; by default in memory. In virtual time, only `memory` is possible. */
+  /** By default in memory. In virtual time, only `memory` is possible. */
   store?: 'memory' | 'lmdb';
-  /** Whether the API server serves HTTPS, so that kubectl can be used; by default, it does not. Only possible in real time. */
+  /** Whether kubectl can be used; by default false. Only possible in real time. */
   https?: boolean;
-  /** Whether the controllers run; by default they run. */
+  /** By default true. */
   controllers?: boolean;
   /** Returns the script of each run of a container. By default, a container runs until it is stopped. */
   script?: (run: SimulatedRun) => ContainerScript;
@@ -56,35 +56,34 @@ export interface SimulatedClusterOptions {
 
 export interface SimulatedCluster extends AsyncDisposable {
   readonly timers: Timers;
-  /** The nodes that have not been removed, by name. */
+  /** Without nodes that have been removed. */
   readonly nodes: ReadonlyMap<string, SimulatedNode>;
-  /** The administrator's client. */
+  /** With the rights of the administrator. */
   readonly client: Client;
-  /** Returns a client with the rights of the user. */
+  /** The client has the rights of the user. */
   clientOf(user: UserInfo): Client;
   /** The path of the administrator's kubeconfig; undefined without `https`. */
   readonly kubeconfig: string | undefined;
   node(name: string): SimulatedNode;
-  /** Adds a node and starts its agent. */
+  /** Also starts the agent of the node. */
   addNode(spec?: NodeSpec): Promise<SimulatedNode>;
   /** Starts the agent of a node after SimulatedNode.kill(). */
   restart(name: string): Promise<void>;
-  /** Kills the agent of the node, and deletes the Node object. */
+  /** Also kills the agent of the node. */
   removeNode(name: string): Promise<void>;
-  /** Creates a namespace whose Pods get no token, so that nothing has to be mounted for them. */
+  /** The Pods of the namespace get no token, so that nothing has to be mounted for them. */
   createNamespace(name: string): Promise<void>;
   /**
-   * Resolves with the objects of the resource once `isTrue` returns true for them. Rejects with the last objects if it takes longer than
-   * `limit`, by default 10 minutes.
+   * Resolves with the objects of the resource once `isTrue` returns true for them. Rejects with the last objects after `limit`, by default
+   * 10 minutes.
    */
   until<T extends KubeObject>(
     ref: ResourceRef,
     isTrue: (objects: readonly T[]) => boolean,
     limit?: Millis,
   ): Promise<readonly T[]>;
-  /** Resolves with the result of `work`, and lets virtual time pass meanwhile. */
   during<T>(work: Promise<T>, limit?: Millis): Promise<T>;
-  /** Lets virtual time pass. Rejects in real time, in which a test must wait for an event. */
+  /** Lets virtual time pass. Rejects in real time, because a test must wait for an event there. */
   pass(millis: Millis): Promise<void>;
 }
 
@@ -201,9 +200,7 @@ async function createNamespace(client: Client, name: string): Promise<void> {
 }
 
 interface Watched<T> {
-  /** Resolves with the objects once the condition holds for them. */
   found: Promise<readonly T[]>;
-  /** Returns a text that describes the current objects. */
   seen(): string;
   end(): void;
 }

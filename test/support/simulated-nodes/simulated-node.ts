@@ -1,6 +1,6 @@
 /**
- * A node of a simulated cluster: a real node agent on a simulated runtime. The agent may be killed and started again; the runtime and the
- * files of the node survive.
+ * A node of a simulated cluster: a real node agent on a simulated runtime. If the agent is killed, the runtime and the files of the node
+ * survive.
  */
 import { join } from 'node:path';
 import type { Client } from '../../../src/client/client.ts';
@@ -25,26 +25,24 @@ import {
 } from '../../../src/runtime/simulated/simulated-runtime.ts';
 import { mortal } from './mortal.ts';
 
-/** The script of a container. By default, the container runs until it is stopped, and ends one millisecond after the signal. */
+/** By default, the container runs until it is stopped, and ends one millisecond after the signal. */
 export interface ContainerScript extends RunScript {
-  /** How long after the start of the container its probes with `exec` begin to succeed; absent: they succeed at once. */
+  /** When the `exec` probes of the container begin to succeed, after its start; absent: at once. */
   readyAfterMillis?: number;
 }
 
-/** One run of a container on a node. */
 export interface SimulatedRun {
   node: string;
-  /** The namespace and the name of the Pod. */
   pod: { namespace: string; name: string };
   container: string;
-  /** The number of the run: 0 for the first run of the container. */
+  /** Counts from 0. */
   attempt: number;
 }
 
 export interface NodeSpec {
   /** Labels in addition to those of every Node. */
   labels?: Readonly<Record<string, string>>;
-  /** The capacity of the node; by default 4 CPUs, 8Gi of memory, and 110 Pods. */
+  /** By default 4 CPUs, 8Gi of memory, and 110 Pods. */
   capacity?: { cpus?: number; memoryBytes?: number; pods?: number };
 }
 
@@ -53,7 +51,7 @@ export interface SimulatedNode {
   readonly ip: string;
   readonly podCidr: string;
   readonly runtime: SimulatedRuntime;
-  /** The running agent; undefined before start() and after kill(). */
+  /** Undefined before start() and after kill(). */
   readonly agent: NodeAgent | undefined;
   /** Starts an agent with the files that an earlier agent left. Resolves when the agent has started and the Node is registered. */
   start(): Promise<void>;
@@ -62,12 +60,11 @@ export interface SimulatedNode {
 }
 
 export interface NodeOptions extends Platform {
-  /** The number in the name of the node: 1 for node-1. */
+  /** Such as 1 for node-1. */
   number: number;
   spec: NodeSpec;
   backend: ResourceBackend;
   informersOf(user: UserInfo): SharedInformers;
-  /** The folder of the cluster. */
   folder: string;
   images: string[];
   script: (run: SimulatedRun) => ContainerScript;

@@ -23,7 +23,7 @@ interface Parts {
   name: string;
 }
 
-/** Parses `get pods/log NAMESPACE/NAME`, `list jobs.batch NAMESPACE`, `get nodes /NAME` or `get /path`. */
+/** The forms are `get pods/log NAMESPACE/NAME`, `list jobs.batch NAMESPACE`, `get nodes /NAME` and `get /path`. */
 function partsOf(text: string): Parts {
   const [verb = '', what = '', where = ''] = text.split(' ');
   const [namespace = '', name = ''] = where.split('/');
@@ -54,7 +54,7 @@ function pathOf({ verb, group, resource, subresource, namespace, name }: Parts):
   return `${group === '' ? '/api/v1' : `/apis/${group}/v1`}/${segments.join('/')}?${query}`;
 }
 
-/** Returns the groups that the server gives to a user whom the administrator impersonates. */
+/** The server gives these groups to a user whom the administrator impersonates. */
 function groupsOf({ name, groups = [] }: Asked): string[] {
   if (name === 'system:anonymous') return ['system:unauthenticated'];
   const [, namespace] = /^system:serviceaccount:(.*):/.exec(name) ?? [];
@@ -63,9 +63,9 @@ function groupsOf({ name, groups = [] }: Asked): string[] {
 }
 
 export interface Asker {
-  /** Resolves with whether a SubjectAccessReview says that the user may send the request. */
+  /** Asks by a SubjectAccessReview. */
   isReviewed(user: Asked, text: string): Promise<boolean>;
-  /** Resolves with whether the server allows the request, and rejects if the status code is 401, or 500 or higher. */
+  /** Asks by the request itself. Rejects if the status code is 401, or 500 or higher. */
   isSent(user: Asked, text: string): Promise<boolean>;
   close(): void;
 }

@@ -1,4 +1,4 @@
-/** Tests of `kubectl auth can-i`. The namespaces, users and roles are those of decisions.ts. */
+/** The namespaces, users and roles are those of decisions.ts. */
 import { expect, test } from 'vitest';
 import { type KubectlProgram, RBAC } from './kubectl-program.ts';
 

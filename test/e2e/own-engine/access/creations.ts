@@ -1,4 +1,3 @@
-/** Tests of `kubectl create` for roles, bindings and ServiceAccounts. */
 import { expect, test } from 'vitest';
 import type { ClusterRole, Role, RoleBinding } from '../../../../src/api/generated/types.ts';
 import { lifepod } from '../../../support/own-engine.ts';

@@ -64,7 +64,7 @@ const objects = [
   roleBinding('b', 'broken', 'Role absent', 'User broken'),
 ];
 
-/** The namespaces, roles and bindings. Controllers fill the aggregated roles. */
+/** Controllers fill the aggregated roles. */
 export const OBJECTS = { apiVersion: 'v1', kind: 'List', items: objects };
 
 const EVERYONE = Object.keys(USERS).join(' ');

@@ -1,4 +1,3 @@
-/** Tests of the flags with which kubectl acts as another user, of `kubectl auth whoami` and of `kubectl create token`. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -15,7 +14,7 @@ export function testImpersonation({ ok, refused }: KubectlProgram): void {
   });
 }
 
-/** Defines tests of commands that kubectl 1.20 does not have. */
+/** kubectl 1.20 does not have these commands. */
 export function testIdentities({ ok, refused, run }: KubectlProgram): void {
   test('auth whoami shows the user in every form', async () => {
     const jane = 'auth whoami --as jane --as-group team --as-uid 42';

@@ -1,12 +1,11 @@
-/** Runs a kubectl of a given version against the engine of the test file. */
 import { expect } from 'vitest';
 import { type CommandResult, runCommand } from '../../../../src/platform/processes.ts';
 import { lifepod } from '../../../support/own-engine.ts';
 
 export interface KubectlProgram {
-  /** Returns a name for an object. The names of different programs differ, because all programs use one engine. */
+  /** The names of different programs differ, because all programs use one engine. */
   own(name: string): string;
-  /** Runs kubectl. `args` are separated by spaces, and `input` is the standard input. */
+  /** `args` are separated by spaces, and `input` is the standard input. */
   run(args: string, input?: string): Promise<CommandResult>;
   /** Like run(), but rejects if kubectl fails, and resolves with its output. */
   ok(args: string, input?: string): Promise<string>;
@@ -14,7 +13,7 @@ export interface KubectlProgram {
   refused(args: string, input?: string): Promise<string>;
 }
 
-/** Returns a KubectlProgram for the kubectl at `path`. own() puts `prefix` in front of names of objects. */
+/** own() puts `prefix` in front of names of objects. */
 export function kubectlProgram(path: string, prefix: string): KubectlProgram {
   const run: KubectlProgram['run'] = (args, input = '') =>
     runCommand(path, args.split(' '), {

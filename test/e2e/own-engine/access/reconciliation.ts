@@ -1,4 +1,3 @@
-/** Tests of `kubectl auth reconcile`. */
 import { expect, test } from 'vitest';
 import type { Role, RoleBinding } from '../../../../src/api/generated/types.ts';
 import { lifepod } from '../../../support/own-engine.ts';
