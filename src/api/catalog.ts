@@ -22,15 +22,15 @@ export interface KindCatalog {
   storedAs(kind: KindDefinition): KindDefinition;
   /**
    * Adds the kinds. Throws an Error, and adds none of them, if one has the path or name of another kind, is stored as a kind that is not
-   * served, is uncached (the watch cache must know the uncached kinds before it loads the objects), or has types that are invalid or
-   * differ from those of another kind of the group and version.
+   * served, is uncached (the watch cache must know the uncached kinds before it loads the objects), or has types that are invalid or differ
+   * from those of another kind of the group and version.
    */
   add(...kinds: readonly KindDefinition[]): void;
-  /** Removes the kind. Does nothing if the kind is not served. Throws an Error if another kind is stored as this one. */
+  /** Does nothing if the kind is not served. Throws an Error if another kind is stored as this one. */
   remove(kind: KindDefinition): void;
   /** Returns a function that returns `build(kinds)`, computed at its first call and again at the first call after a change. */
   view<T>(build: (kinds: readonly KindDefinition[]) => T): () => T;
-  /** Calls the listener after kinds were added. Returns a function that removes the listener. */
+  /** Returns a function that removes the listener. */
   onAdd(listener: () => void): () => void;
   /**
    * Calls the listener after a kind was removed, while the facts still have its types, so that the listener can encode the last objects.
@@ -49,7 +49,6 @@ export const anyKind = <T extends KubeObject>(kind: KindDefinition<T>): KindDefi
 
 export function createCatalog(initial: readonly KindDefinition[]): KindCatalog {
   let index = indexOf(initial);
-  /** The functions that remove the types of kinds from the facts. */
   const typesOf = new Map<KindDefinition, () => void>();
   const addTypesOf = (kinds: readonly KindDefinition[]): void => {
     const added: [KindDefinition, () => void][] = [];
@@ -120,7 +119,7 @@ interface Index {
   byName: ReadonlyMap<string, KindDefinition>;
 }
 
-/** Indexes the kinds. Throws an Error if they violate the first or the second invariant. */
+/** Throws an Error if the kinds violate the first or the second invariant. */
 function indexOf(kinds: readonly KindDefinition[]): Index {
   const byPath = new Map<string, KindDefinition>();
   const byName = new Map<string, KindDefinition>();

@@ -16,7 +16,6 @@ import { scaleSubresource } from './scale-subresource.ts';
 import { statusSubresource } from './status-subresource.ts';
 import type { CellColumn } from './table.ts';
 
-/** The parts of a definition that kind() derives from its arguments or for which it has defaults. */
 type Derived =
   | 'group'
   | 'version'
@@ -36,7 +35,7 @@ type Derived =
 export interface Declaration<T extends KubeObject>
   extends Omit<KindDefinition<T>, Derived>,
     Partial<Pick<KindDefinition<T>, Exclude<Derived, 'columns' | 'group' | 'version' | 'kind' | 'namespaced'>>> {
-  /** Whether objects belong to a namespace. Default: Namespaced. */
+  /** Default: Namespaced. */
   scope?: 'Namespaced' | 'Cluster';
   /** The format of names. Default: a DNS subdomain. */
   names?: NameErrors;
@@ -44,7 +43,7 @@ export interface Declaration<T extends KubeObject>
   rules?: readonly Rule<T>[];
   /** For kinds with a status that only the status subresource changes. */
   status?: {
-    /** Returns the status of a new object; `asSent`: the status is that of the request. Default: a new object has no status. */
+    /** The status of a new object; `asSent`: that of the request. Default: a new object has no status. */
     initial?: (() => unknown) | 'asSent';
     /** The rules for updates of the status, besides those for the metadata. */
     rules?: readonly Rule<T>[];
@@ -53,13 +52,13 @@ export interface Declaration<T extends KubeObject>
   };
   /** For kinds with the subresource scale: returns the text of the selector of the object's Pods. */
   scale?: (object: T) => string;
-  /** The columns with their cells. The cells may be absent if `row` computes all of them together. */
+  /** The cells may be absent if `row` computes all of them together. */
   columns: readonly (TableColumn & Partial<CellColumn<T>>)[];
 }
 
 /**
- * Returns the plural of a kind in URL paths, such as `policies` for Policy.
- * Source: UnsafeGuessKindToResource of k8s.io/apimachinery/pkg/api/meta.
+ * Returns the plural of a kind in URL paths, such as `policies` for Policy. Source: UnsafeGuessKindToResource of
+ * k8s.io/apimachinery/pkg/api/meta.
  */
 function pluralOf(singular: string): string {
   if (singular.endsWith('s')) return `${singular}es`;
@@ -80,7 +79,7 @@ const all =
 const metadataUpdate: Rule<KubeObject> = (object, old) =>
   old === undefined ? [] : validateObjectMetaUpdate(object.metadata, old.metadata);
 
-/** Returns the definition of a kind. `apiVersion`: the group and version, such as `v1` or `apps/v1`. */
+/** `apiVersion`: the group and version, such as `v1` or `apps/v1`. */
 export function kind<T extends KubeObject>(
   apiVersion: string,
   name: string,
@@ -123,10 +122,7 @@ export function kind<T extends KubeObject>(
   return definition;
 }
 
-/**
- * Returns functions that set the status on create (unless `asSent`), restore the status on update, and then call the functions of the same
- * names in the declaration.
- */
+/** Sets the status on create (unless `asSent`) and restores the status on update, before the functions of the declaration. */
 function withStatus<T extends KubeObject & { status?: unknown }>(
   { prepareForCreate, prepareForUpdate }: Declaration<T>,
   { initial }: NonNullable<Declaration<T>['status']>,

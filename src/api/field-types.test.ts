@@ -2,7 +2,6 @@ import { expect, test } from 'vitest';
 import type { FieldType } from '../machinery/field-ownership/typed-value.ts';
 import { fieldTypeOf } from './field-types.ts';
 
-/** Returns how server-side apply merges a field of a type of core/v1; undefined if the type has no such field. */
 function fieldOf(type: string, field: string): FieldType | undefined {
   const struct = fieldTypeOf(`io.k8s.api.core.v1.${type}`);
   return struct.kind === 'struct' ? struct.field(field) : undefined;

@@ -1,7 +1,7 @@
 /**
  * Determines from the facts how server-side apply merges the fields of a type.
- * Source: the listType, listMapKey, structType and mapType markers of the types of v1.33; schemaconv of k8s.io/kube-openapi, which uses
- * the patch strategy of a list without a listType.
+ * Source: the listType, listMapKey, structType and mapType markers of the types of v1.33; schemaconv of k8s.io/kube-openapi, which uses the
+ * patch strategy of a list without a listType.
  */
 import type { FieldType } from '../machinery/field-ownership/typed-value.ts';
 import type { JsonObject } from '../machinery/json-value.ts';
@@ -9,7 +9,7 @@ import { type FieldFacts, jsonFields, perType, structOf, typeFacts } from './fac
 
 const atomic: FieldType = { kind: 'atomic' };
 
-/** Returns how a type is merged. Throws an Error if there are no facts about the type. */
+/** Throws an Error if there are no facts about the type. */
 export const fieldTypeOf = perType((type: string): FieldType => {
   const known = new Map<string, FieldType>();
   const fields = jsonFields(type);
@@ -51,7 +51,6 @@ function typeOfField(field: FieldFacts): FieldType {
   return isSet ? { kind: 'set' } : atomic;
 }
 
-/** The default values of keys, for elements that lack them. */
 function defaultsOf({ ref = '' }: FieldFacts, keys: readonly string[]): JsonObject {
   const defaults: JsonObject = {};
   for (const key of keys) {

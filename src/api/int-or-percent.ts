@@ -9,13 +9,11 @@ const PERCENT =
 
 const isPercent = (value: number | string): value is string => typeof value === 'string' && /^[0-9]+%$/.test(value);
 
-/** Validates a number that is not negative, or a percentage. */
 export function intOrPercentErrors(value: number | string): string[] {
   if (typeof value === 'number') return nonNegative(value);
   return isPercent(value) ? [] : [PERCENT];
 }
 
-/** Validates that a percentage is at most 100%. */
 export const percentLimitErrors = (value: number | string): string[] =>
   isPercent(value) && Number(value.slice(0, -1)) > 100 ? ['must not be greater than 100%'] : [];
 
@@ -27,8 +25,8 @@ export function amountOf(value: number | string): number {
 }
 
 /**
- * Returns the number, or the given percentage of `total`, rounded up or down; 0 if the amount is absent.
- * Source: GetScaledValueFromIntOrPercent of k8s.io/apimachinery/pkg/util/intstr of v1.33.
+ * Returns the number, or the percentage of `total`, rounded up or down; 0 if the amount is absent. Source: GetScaledValueFromIntOrPercent
+ * of k8s.io/apimachinery/pkg/util/intstr of v1.33.
  */
 export function resolveAmount(value: number | string | undefined, total: number, round: 'up' | 'down'): number {
   if (typeof value !== 'string') return value ?? 0;

@@ -1,11 +1,8 @@
 /**
- * The definition of a kind: the data and functions with which the API server, the command line and the tests handle its
- * objects. Each kind has a folder (core/v1/pod/ …) with an index.ts that exports a KindDefinition; kinds.ts lists all
- * definitions.
+ * The definition of a kind: the data and functions with which the API server, the command line and the tests handle its objects.
  *
- * Order of a write, without the admission steps of the API server (source: upstream's rest.BeforeCreate and
- * BeforeUpdate, behavior):
- *   decode against the schema -> defaults -> prepare -> validate -> store
+ * Order of a write, without the admission steps of the API server (source: upstream's rest.BeforeCreate and BeforeUpdate, behavior): decode
+ * against the schema -> defaults -> prepare -> validate -> store.
  */
 
 import type { FieldError } from '../machinery/field-error.ts';
@@ -29,14 +26,10 @@ export interface TableColumn {
 
 export interface WriteContext {
   now: Millis;
-  /**
-   * Sends a warning to the client, such as that an annotation is deprecated. Only set on create, if the client gets
-   * warnings.
-   */
+  /** Sends a warning to the client. Only set on create, if the client gets warnings. */
   warn?(sentence: string): void;
 }
 
-/** The fields of an Event that is to be recorded on an object. */
 export interface EventDraft {
   type: 'Normal' | 'Warning';
   reason: string;
@@ -45,26 +38,19 @@ export interface EventDraft {
   fieldPath?: string;
 }
 
-/** A subresource: a part of the object (status), an operation with a body of another kind (binding), or a log or stream (exec). */
+/** A part of the object (status), an operation with a body of another kind (binding), or a log or stream (exec). */
 export interface SubresourceDefinition<T extends KubeObject = KubeObject> {
   /**
-   * The kind of the request's body, such as v1/Binding; absent if the body has the kind of the object, or if there is
-   * no body. `olderVersions`: other versions of the group that the body may have, because the kind is the same in them.
+   * The kind of the request's body, such as v1/Binding; absent if the body has the kind of the object, or if there is no body.
+   * `olderVersions`: other versions of the group that the body may have, because the kind is the same in them.
    */
   bodyKind?: { group: string; version: string; kind: string; schema: string; olderVersions?: readonly string[] };
   verbs: readonly ('get' | 'update' | 'patch' | 'create' | 'delete')[];
   /** For subresources that are connections (streams and proxies): the kind of the query's options, such as PodExecOptions. */
   connects?: string;
-  /**
-   * Whether a write deletes the object or shortens its termination. The limit on the memory of all objects does not
-   * apply to such writes.
-   */
+  /** A write deletes the object or shortens its termination. The limit on the memory of all objects does not apply to such writes. */
   ends?: boolean;
-  /**
-   * An operation that the API server implements, because it needs other objects or keys: `evict` deletes the object after apply(),
-   * `issueToken` returns a token for the ServiceAccount, `log` streams the log of a container of the Pod, and the proxies forward the
-   * request to a server in a Pod or of a Node, whatever the method and the upgrade of the request are.
-   */
+  /** The API server implements the operation, because it needs other objects or keys. `evict`: the object is deleted after apply(). */
   operation?: 'evict' | 'issueToken' | 'log' | 'proxyToPod' | 'proxyToService' | 'proxyToNode';
   /** Whether the URL path may continue after the subresource's name, as in `nodes/NAME/proxy/stats/summary`. */
   subpaths?: boolean;
@@ -76,19 +62,16 @@ export interface SubresourceDefinition<T extends KubeObject = KubeObject> {
     read(object: T): KubeObject;
     /** The fields that the document and the object have in common, as a set of fields of managedFields. */
     fields: JsonObject;
-    /** The columns and the cells of the document's table row, as in KindDefinition. */
+    /** As in KindDefinition. */
     columns: readonly TableColumn[];
     row(document: KubeObject, context: WriteContext): (string | number)[];
   };
   /** Computes the new object from the old object and the request's body. Throws ApiError to reject the request. Must be pure. */
   apply?(old: T, body: KubeObject, context: WriteContext): T;
   validate?(object: T, old: T): FieldError[];
-  /** Returns the response to a PUT; by default, the new object is the response. */
+  /** The response to a PUT; by default, the new object. */
   response?(object: T, body: KubeObject): KubeObject;
-  /**
-   * Returns the Events that report a change of the object by an update or patch. `user`: the name of the user who sent
-   * the request.
-   */
+  /** Returns the Events that report a change of the object by an update or patch. `user`: the name of the user that sent the request. */
   events?(object: T, old: T, user: string): EventDraft[];
 }
 
@@ -120,43 +103,42 @@ export interface KindDefinition<T extends KubeObject = KubeObject> {
     fromStored(object: KubeObject): KubeObject;
   };
   /**
-   * For kinds whose objects are never stored: `create` is the only verb. It creates the subresource of the object of the resource that has
-   * the same name (Binding), or responds with the object that `review` returns, which answers a question (TokenReview).
+   * For kinds whose objects are never stored; `create` is the only verb. With `subresource`, a create changes the object with the same name
+   * (Binding). With `review`, the response is the object that `review` returns (TokenReview).
    */
   createOnly?: { resource: ResourceRef; subresource: string } | { review(question: T, reviewer: Reviewer): Promise<T> };
-  /** Verbs that the kind does not support although other kinds do. */
   withoutVerbs?: readonly Verb[];
   /**
-   * Whether each read goes to the store, so that the cache keeps no objects except those in recent watch events. This suits many large
-   * objects that are rarely read.
+   * Each read goes to the store: the cache keeps no objects except those in recent watch events. This suits many large objects that are
+   * rarely read.
    */
   uncached?: boolean;
   /**
-   * For read-only kinds whose objects are not stored: all `objects`, or how each read computes an object from an object of the resource
-   * `from`, and from the resource usage that the node reports.
+   * For read-only kinds whose objects are not stored. `objects`: all objects. `make`: computes an object from an object of the resource
+   * `from` and from the resource usage that the node reports.
    */
   computed?:
     | { objects: readonly T[] }
     | {
         from: ResourceRef;
-        /** Computes the object; undefined if the node reports no usage for `source`. */
+        /** Returns undefined if the node reports no usage for `source`. */
         make(source: KubeObject, usage: NodeUsage): T | undefined;
       };
   /** The warning that clients get with each response if the kind is deprecated. */
   deprecation?: string;
 
   /**
-   * Called on PUT of the main resource before the defaults: copies fields from `old` to `object` that some clients omit because their
-   * types lack the fields. Not called on patches, because a patch names the fields that it removes.
+   * Called on PUT of the main resource before the defaults: copies fields from `old` to `object` that some clients omit because their types
+   * lack the fields. Not called on patches, because a patch names the fields that it removes.
    */
   keepUnsent?(object: T, old: T): void;
-  /** Sets the defaults of absent fields in `object`. `old`: the object that is replaced; undefined on create. */
+  /** `old`: the object that is replaced; undefined on create. */
   defaults?(object: T, old?: T): void;
   /** Called on create after the defaults. Mutates `object`: drops fields that clients may not set (status), sets the generation. */
   prepareForCreate?(object: T, context: WriteContext): void;
   /**
-   * Called on an update of the main resource. Mutates `object`: restores fields that such an update may not change (status), and
-   * increments the generation if the spec has changed.
+   * Called on an update of the main resource. Mutates `object`: restores fields that such an update may not change (status), and increments
+   * the generation if the spec has changed.
    */
   prepareForUpdate?(object: T, old: T, context: WriteContext): void;
   validateCreate(object: T): FieldError[];
@@ -169,14 +151,13 @@ export interface KindDefinition<T extends KubeObject = KubeObject> {
   /** Warnings about a valid object, for Warning headers of the response. `old`: the object that is replaced; undefined on create. */
   warnings?(object: T, old?: T): string[];
 
-  /** The subresources by name: status, binding, log, … The API server itself implements subresources without apply(). */
+  /** The API server itself implements subresources without apply(). */
   subresources: Readonly<Record<string, SubresourceDefinition<T>>>;
 
   /**
-   * Called for each delete request: decides whether the delete is graceful. `now: true`: the object is deleted
-   * immediately, unless it has finalizers. `now: false`: the first such request sets the deletionTimestamp to now +
-   * graceSeconds, and later ones can shorten the grace period. The object stays until this function returns `now: true`
-   * for a later delete or update. If the function is absent, no delete is graceful.
+   * Decides whether a delete request is graceful; absent: no delete is graceful. `now: true`: the object is deleted immediately, unless it
+   * has finalizers. `now: false`: the first such request sets the deletionTimestamp to now + graceSeconds, and later ones can shorten the
+   * grace period. The object stays until this function returns `now: true` for a later delete or update.
    */
   deletion?(
     object: T,
@@ -185,9 +166,9 @@ export interface KindDefinition<T extends KubeObject = KubeObject> {
   ): { now: true } | { now: false; graceSeconds: number };
 
   /**
-   * How a deletion treats the dependents of an object, which name it in their ownerReferences, if neither the request nor a finalizer of
-   * the object decides. By default, the garbage collector deletes them. `warning`: the warning to clients that send no policy.
-   * `unsupported`: the garbage collector ignores the kind.
+   * How a deletion treats the dependents of an object, which name it in their ownerReferences, if neither the request nor a finalizer
+   * decides. By default, the garbage collector deletes them. `warning`: the warning to clients that send no policy. `unsupported`: the
+   * garbage collector ignores the kind.
    */
   propagation?: { byDefault: 'Orphan'; warning?: string } | 'unsupported';
 
@@ -197,19 +178,15 @@ export interface KindDefinition<T extends KubeObject = KubeObject> {
   /** Whether the response to an immediate deletion is the deleted object instead of a Status. */
   returnsDeletedObject?: boolean;
 
-  /**
-   * Returns the values of the fields that field selectors support besides metadata.name and metadata.namespace, by the
-   * fields' paths.
-   */
+  /** Returns the values of the fields that field selectors support besides metadata.name and metadata.namespace, by path. */
   selectableFields?(object: T): Record<string, string>;
   /**
-   * The paths of the selectable fields by which the cache indexes objects, those with the fewest objects per value first. A list or watch
-   * whose field selector requires a value of such a field inspects only the objects with this value. Lists of uncached kinds, and kinds
-   * that are stored as another kind, have no index.
+   * The paths of the selectable fields by which the cache indexes objects, those with the fewest objects per value first. Lists of uncached
+   * kinds, and kinds that are stored as another kind, have no index.
    */
   indexedFields?: readonly string[];
 
   columns: readonly TableColumn[];
-  /** The cells of the object's table row, in the order of `columns`. */
+  /** In the order of `columns`. */
   row(object: T, context: WriteContext): (string | number)[];
 }

@@ -1,4 +1,4 @@
-/** The built-in kinds. To add a kind, create its folder and list it here. */
+/** To add a kind, create its folder and list it here. */
 import { controllerRevisionKind } from './apps/v1/controller-revision/index.ts';
 import { daemonSetKind } from './apps/v1/daemon-set/index.ts';
 import { deploymentKind } from './apps/v1/deployment/index.ts';

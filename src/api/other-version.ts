@@ -3,35 +3,30 @@
  * functions that convert objects to the stored version and back. All other steps are those of the stored version: an object is converted
  * before each of them, as upstream converts objects to an internal version.
  *
- * Only the steps in otherVersion() are supported. No kind with several versions needs other steps or parts, such as a graceful deletion,
- * selectable fields, or subresources that are documents of another kind.
+ * Only the steps in otherVersion() are supported, because no kind with several versions needs others.
  */
 import type { KubeObject } from '../machinery/meta.ts';
 import { typeOfKind } from './facts/facts.ts';
 import type { KindDefinition, SubresourceDefinition } from './kind.ts';
 
 export interface OtherVersion<T extends KubeObject, S extends KubeObject> {
-  /** The defaults that differ from those of the stored version. The defaults of the stored version are set after the conversion. */
+  /** These defaults are set before the conversion, those of the stored version after it. */
   defaults?(object: T): void;
   /**
    * Converts an object to the stored version. The result must not share parts with `object`, because the defaults of the stored version are
    * set in the result.
    */
   toStored(object: T): S;
-  /** Converts a stored object, which is frozen, to this version. */
+  /** `object` is frozen. */
   fromStored(object: S): T;
 }
 
-/** Replaces the content of the object. */
 function become<T extends KubeObject>(object: T, content: T): void {
   for (const field of Object.keys(object)) delete object[field as keyof T];
   Object.assign(object, content);
 }
 
-/**
- * Returns the definition of the kind in another version. `stored`: the kind in the version in which objects are stored. `version`: such as
- * `v1`.
- */
+/** `stored`: the kind in the version in which objects are stored. `version`: the other version, such as `v1`. */
 export function otherVersion<T extends KubeObject, S extends KubeObject>(
   stored: KindDefinition<S>,
   version: string,

@@ -5,7 +5,7 @@
 import type { FieldStrategy, StrategyLookup } from '../machinery/patch/strategic-merge-patch.ts';
 import { jsonFields, perType, structOf, typeFacts } from './facts/facts.ts';
 
-/** Returns the lookup of the strategies for the fields of a type. For an unknown type, the lookup finds no field. */
+/** For an unknown type, the lookup finds no field. */
 export const strategyFor = perType((type: string): StrategyLookup => {
   const strategies = new Map<string, FieldStrategy>();
   return (name) => {

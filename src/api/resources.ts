@@ -1,4 +1,3 @@
-/** The resources that lifepod's own components read and write. */
 import type { ResourceRef } from '../machinery/meta.ts';
 
 export const coreResource = (resource: string): ResourceRef => ({ group: '', version: 'v1', resource });

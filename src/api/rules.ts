@@ -1,12 +1,11 @@
-/** The rules with which declarations of kinds validate objects. */
 import { type FieldError, forbidden, invalid, notSupported } from '../machinery/field-error.ts';
 import { type JsonValue, jsonEqual } from '../machinery/json-value.ts';
 import { IMMUTABLE_TEXT } from '../machinery/object-meta.ts';
 
-/** Returns the errors of an object. `old`: the object that is replaced; undefined on create. */
+/** `old`: the object that is replaced; undefined on create. */
 export type Rule<T> = (object: T, old?: T) => FieldError[];
 
-/** Returns the value at a path of field names, such as `spec.replicas`; undefined if a part of the path is absent. */
+/** Returns undefined if a part of the path, such as `spec.replicas`, is absent. */
 export function valueAt(object: unknown, path: string): unknown {
   let value = object;
   for (const name of path.split('.')) {
@@ -16,19 +15,17 @@ export function valueAt(object: unknown, path: string): unknown {
   return value;
 }
 
-/** Applies the rule only to new objects. */
 export const onCreate =
   <T>(rule: (object: T) => FieldError[]): Rule<T> =>
   (object, old) =>
     old === undefined ? rule(object) : [];
 
-/** Applies the rule only to updates. */
 export const onUpdate =
   <T>(rule: (object: T, old: T) => FieldError[]): Rule<T> =>
   (object, old) =>
     old === undefined ? [] : rule(object, old);
 
-/** Applies `errorsOf` to the value at the path, if the value is present. `errorsOf` returns texts such as those of names.ts. */
+/** Applies `errorsOf`, such as a function of names.ts, to the value at the path, if the value is present. */
 export const at =
   <V>(path: string, errorsOf: (value: V) => string[]): Rule<object> =>
   (object) => {
@@ -36,7 +33,6 @@ export const at =
     return value === undefined ? [] : errorsOf(value).map((text) => invalid(path, value, text));
   };
 
-/** Requires that the value at the path, if it is present, is one of the given values. */
 export const oneOf =
   (path: string, values: readonly string[]): Rule<object> =>
   (object) => {
@@ -47,10 +43,7 @@ export const oneOf =
 const changed = (path: string, object: unknown, old: unknown): boolean =>
   !jsonEqual((valueAt(object, path) ?? null) as JsonValue, (valueAt(old, path) ?? null) as JsonValue);
 
-/**
- * Rejects updates that change the value at the path. `text`: upstream's text if it differs from the usual one; the error is then Forbidden
- * instead of Invalid.
- */
+/** `text`: upstream's text if it differs from the usual one; the error is then Forbidden instead of Invalid. */
 export const immutable = (path: string, text?: string): Rule<object> =>
   onUpdate((object, old) => {
     if (!changed(path, object, old)) return [];

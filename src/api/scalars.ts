@@ -48,13 +48,10 @@ function timeError(text: string): string {
 
 interface Instant {
   millis: Millis;
-  /** The digits after the decimal point of the seconds. */
   fraction: string;
 }
 
-/**
- * Parses an RFC 3339 time; undefined if the text has another format, or if the day or the time of day does not exist.
- */
+/** Parses an RFC 3339 time; undefined if the text has another format, or if the day or the time of day does not exist. */
 function instantOf(text: string): Instant | undefined {
   const match = timePattern.exec(text);
   if (match === null) return undefined;
@@ -67,8 +64,8 @@ function instantOf(text: string): Instant | undefined {
 }
 
 /**
- * Returns the whole seconds of the time in UTC, without the zone, and the digits of its fraction; undefined if the text
- * is not a time, or if its year in UTC is outside of 0 to 9999.
+ * Returns the whole seconds of the time in UTC, without the zone, and the digits of its fraction; undefined if the text is not a time, or
+ * if its year in UTC is outside of 0 to 9999.
  */
 function secondsOf(text: string): { seconds: string; fraction: string } | undefined {
   const instant = instantOf(text);
@@ -134,12 +131,12 @@ export function canonicalQuantityValue(input: string | number): ScalarResult {
     : { error: `quantities must match the regular expression '${quantityPattern}'` };
 }
 
-/** Matches the canonical texts of amounts that may not be whole thousandths. */
+/** Other canonical texts are amounts of whole thousandths. */
 const fineQuantityRegexp = /[nu]$|e-/;
 
 /**
- * Like canonicalQuantityValue(), for an amount in a list of resources, such as `limits`, which is rounded to thousandths.
- * Source: SetDefaults_ResourceList of pkg/apis/core/v1 of v1.33.
+ * Like canonicalQuantityValue(), for an amount in a list of resources, such as `limits`, which is rounded to thousandths. Source:
+ * SetDefaults_ResourceList of pkg/apis/core/v1 of v1.33.
  */
 export function canonicalAmount(input: string | number): ScalarResult {
   const result = canonicalQuantityValue(input);

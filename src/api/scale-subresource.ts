@@ -1,6 +1,6 @@
 /**
  * The scale subresource of kinds with a number of replicas: a Scale, which clients such as `kubectl scale` read and write without knowing
- * the kind. A write of the Scale changes the replicas like an update of the object.
+ * the kind.
  * Source: ScaleREST of pkg/registry/apps and ValidateScale of pkg/apis/autoscaling/validation of v1.33 (behavior and wording).
  */
 
@@ -31,7 +31,7 @@ const columns: readonly CellColumn<Scale>[] = [
   ageColumn,
 ];
 
-/** Returns the Scale of an object. `selector`: the text of the selector of its Pods. */
+/** `selector`: the text of the selector of the object's Pods. */
 export function scaleOf({ metadata, spec, status }: Scalable, selector: string): Scale {
   const { name, namespace, uid, resourceVersion, creationTimestamp } = metadata;
   const given = Object.entries({ name, namespace, uid, resourceVersion, creationTimestamp });
@@ -45,9 +45,7 @@ export function scaleOf({ metadata, spec, status }: Scalable, selector: string):
   };
 }
 
-/**
- * Returns the scale subresource of a kind. `definition` returns the kind, and `selectorOf` the text of the selector of an object's Pods.
- */
+/** `selectorOf` returns the text of the selector of an object's Pods. */
 export function scaleSubresource<T extends KubeObject>(
   definition: () => KindDefinition<T>,
   selectorOf: (object: T) => string,

@@ -238,7 +238,7 @@ describe('decode', () => {
   });
 });
 
-/** Generates valid values of the field, as a client may send them. `depth`: how many levels of objects may be nested. */
+/** `depth`: how many levels of objects may be nested. */
 function anyField(field: FieldFacts, depth: number): fc.Arbitrary<unknown> {
   const element = anyElement(field, depth);
   if (field.container === 'list') return fc.array(element, { maxLength: 2 });

@@ -3,11 +3,11 @@
  *
  * Boundary: decoding checks only the shapes of values; the validation of the kinds checks the values.
  * Invariants of the decoded value:
- * 1. Every field is a field of its type and has the right shape. There are no nulls and no unknown fields, except in raw values.
- * 2. Times are in UTC, quantities canonical, bytes in padded base64.
- * 3. Fields that Go writes even if they are empty are present: '', 0, false, [] or {}. Times and fields that are pointers in Go may be
- *    absent.
- * 4. The value shares nothing with the input except raw values (the fields in managedFields).
+ *  1. Every field is a field of its type and has the right shape. There are no nulls and no unknown fields, except in raw values.
+ *  2. Times are in UTC, quantities canonical, bytes in padded base64.
+ *  3. Fields that Go writes even if they are empty are present: '', 0, false, [] or {}. Times and fields that are pointers in Go may be
+ *     absent.
+ *  4. The value shares nothing with the input except raw values (the fields in managedFields).
  *
  * Each type is compiled to a function when it is first decoded. Source: encoding/json and sigs.k8s.io/json (wording).
  */
@@ -27,7 +27,7 @@ import {
 
 export interface Decoded {
   value: JsonObject;
-  /** The paths of unknown fields, such as spec.containers[0].foo, in the order of the document. */
+  /** Such as spec.containers[0].foo, in the order of the document. */
   unknownFields: string[];
   /** At most two errors: the first error that aborts Go's decoder, then the first other error. Upstream reports only the first of them. */
   typeErrors: string[];
@@ -50,11 +50,10 @@ interface Context {
   /** The value of the fatal error, and the path to it. `key`: that of a map. */
   fatalPlace?: { path: (string | number | { key: string })[]; value: unknown };
   mismatches: string[];
-  /** The number of decoded fields, list elements and map entries. */
   values: number;
 }
 
-/** The maximum number of fields, list elements and map entries of an object. Decoded, each needs far more memory than in the body. */
+/** Decoded, each field, list element and map entry needs far more memory than in the body. */
 export const MAX_VALUES = 300_000;
 
 /** Decodes a value that is not null; undefined if the value is invalid. The context keeps the first fatal error and the first mismatch. */
@@ -120,7 +119,7 @@ function integerDecoder(place: Place, scalar: 'int32' | 'int64'): Decoder {
       : mismatch(context, value, place);
 }
 
-/** A decoder for types that have a custom decoder in Go. The errors of such types do not name the field, and abort Go's decoder. */
+/** For types that have a custom decoder in Go. The errors of such types do not name the field, and abort Go's decoder. */
 const ownDecoder =
   (canonical: (text: string) => ScalarResult, goType: string): Decoder =>
   (value, context) => {
@@ -223,7 +222,6 @@ function zeroOf(field: FieldFacts): JsonValue | undefined {
   }
 }
 
-/** The Go type of a single value of the field, or of an element of its list or map. */
 function elementGoType({ ref, scalar, goName }: FieldFacts): string {
   const items = typeFacts(ref ?? '')?.items;
   if (items !== undefined) return goTypeOf(items);
@@ -265,7 +263,6 @@ function formDecoder(form: JsonForm): Decoder {
   }
 }
 
-/** Returns the decoder of a single value of the field, or of an element of its list or map. */
 function elementDecoder(field: FieldFacts, struct: string): Decoder {
   const { ref, scalar = 'any' } = field;
   const place: Place = { struct, goType: elementGoType(field) };
@@ -347,7 +344,7 @@ const structDecoder = perType((type: string): Decoder => {
 
 const newContext = (): Context => ({ path: [], unknownFields: [], fatal: [], mismatches: [], values: 0 });
 
-/** Counts a value. Throws 413 RequestEntityTooLarge if the object has too many values. */
+/** Throws 413 if the object has too many values. */
 function count(context: Context): void {
   context.values += 1;
   if (context.values > MAX_VALUES) throw entityTooLarge(`the object has more than ${MAX_VALUES} values`);
@@ -396,5 +393,4 @@ export function placeError({ metadata }: Readonly<Record<string, unknown>>): str
   return `json: cannot unmarshal ${kindOf(metadata[key])} into Go struct field ObjectMeta.metadata.${key} of type string`;
 }
 
-/** Returns a text such as `unknown field "spec.foo"`, for warnings and strict decoding errors. */
 export const unknownFieldText = (path: string): string => `unknown field ${JSON.stringify(path)}`;

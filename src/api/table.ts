@@ -1,14 +1,10 @@
-/**
- * The columns and cells that the tables of several kinds have in common.
- * Source: k8s.io/apimachinery/pkg/util/duration (HumanDuration) and the printers of v1.33 (behavior).
- */
+/** Source: k8s.io/apimachinery/pkg/util/duration (HumanDuration) and the printers of v1.33 (behavior). */
 
 import type { LabelSelectorObject } from '../machinery/labels.ts';
 import type { KubeObject } from '../machinery/meta.ts';
 import { type Millis, parseTime } from '../machinery/time.ts';
 import type { TableColumn, WriteContext } from './kind.ts';
 
-/** A column, with the function that returns the cell of an object. */
 export interface CellColumn<T> extends TableColumn {
   cell(object: T, context: WriteContext): string | number;
 }
@@ -28,7 +24,6 @@ export const header = (name: string, description: string, options: ColumnOptions
   priority: options.wide === true ? 1 : 0,
 });
 
-/** Defines a column with its cells. */
 export const column = <T>(
   name: string,
   description: string,

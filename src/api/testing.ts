@@ -1,7 +1,4 @@
-/**
- * Functions for the tests of the kinds, which process objects as the API server does on create and update, but without
- * a server.
- */
+/** Functions for the tests of the kinds, which process objects as the API server does on create and update, but without a server. */
 import { fieldErrorText } from '../machinery/field-error.ts';
 import type { KubeObject, ObjectMeta } from '../machinery/meta.ts';
 import type { Millis } from '../machinery/time.ts';
@@ -12,7 +9,7 @@ export const NOW: Millis = Date.UTC(2026, 0, 31, 12);
 
 export interface Written<T> {
   object: T;
-  /** The validation errors, formatted as clients see them. */
+  /** As clients see them. */
   errors: string[];
 }
 
@@ -36,7 +33,6 @@ export function created<T extends KubeObject>(kind: KindDefinition<T>, body: Bod
   return { object, errors: kind.validateCreate(object).map(fieldErrorText) };
 }
 
-/** Sets the metadata fields that an update must contain and that the API server sets on create. */
 const stamped = (metadata: ObjectMeta): ObjectMeta => ({ ...metadata, resourceVersion: '1', uid: 'u' });
 
 export function updated<T extends KubeObject>(kind: KindDefinition<T>, from: Body, to: Body): Written<T> {
@@ -51,7 +47,7 @@ export function updated<T extends KubeObject>(kind: KindDefinition<T>, from: Bod
 export const row = <T extends KubeObject>(kind: KindDefinition<T>, body: Body): (string | number)[] =>
   kind.row(decodedBody(kind, body), { now: NOW });
 
-/** The column headings that kubectl prints, separated by ` | `: `narrow` by default, `all` with -o wide. */
+/** The column headings that kubectl prints, `narrow` by default, `all` with -o wide. */
 export const headings = <T extends KubeObject>(kind: KindDefinition<T>): { narrow: string; all: string } => ({
   narrow: kind.columns
     .filter((column) => column.priority === 0)

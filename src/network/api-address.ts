@@ -1,17 +1,16 @@
 /**
- * Defines the addresses of the API. No rule for Services or host ports may redirect or reject connections to them: otherwise, an
- * administrator could not use the API to repair the cause.
+ * The addresses of the API. No rule for Services or host ports may redirect or reject connections to them: an administrator needs the API
+ * to repair a faulty rule.
  */
 import { FAMILIES, familyOf, NFT_WORDS } from './families.ts';
 
 export interface ApiAddresses {
-  /** An unspecified address stands for all addresses of the machine: 0.0.0.0 for those of IPv4, :: for those of both families. */
+  /** 0.0.0.0 stands for all IPv4 addresses of the machine, :: for all addresses of both families. */
   ips: readonly string[];
-  /** The TCP port. */
   port: number;
 }
 
-/** Returns conditions in the syntax of nft(8): every packet to the API meets one of them, and no other packet meets any. */
+/** Returns conditions in the syntax of nft(8). A packet to the API meets one of them; no other packet does. */
 export function toApi({ ips, port }: ApiAddresses): string[] {
   const local = `fib daddr type local tcp dport ${port}`;
   if (ips.includes(NFT_WORDS.IPv6.anyAddress)) return [local];

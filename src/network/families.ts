@@ -1,4 +1,3 @@
-/** The words of nft(8) for the families of IP addresses, and other differences between the families. */
 import type { IpFamily } from '../machinery/ip.ts';
 
 export const FAMILIES: readonly IpFamily[] = ['IPv4', 'IPv6'];
@@ -8,7 +7,7 @@ export const NFT_WORDS: Readonly<Record<IpFamily, { ip: string; type: string; nu
   IPv6: { ip: 'ip6', type: 'ipv6_addr', number: 6, anyAddress: '::' },
 };
 
-/** The words of conntrack(8) for the families. */
+/** In the spelling of conntrack(8). */
 export const CONNTRACK_FAMILY: Readonly<Record<IpFamily, string>> = { IPv4: 'ipv4', IPv6: 'ipv6' };
 
 export const familyOf = (address: string): IpFamily => (address.includes(':') ? 'IPv6' : 'IPv4');

@@ -1,7 +1,6 @@
 /**
- * Converts the runtime's times to the engine's clock. The runtime uses the machine's clock, which can be set. Setting the machine's clock
- * does not affect the engine's clock (platform/node-js.ts). Each time is converted once, by the difference of the two clocks when the time
- * is first read, normally shortly after the runtime recorded it. If the machine's clock is set later, the converted time remains the same.
+ * Converts the runtime's times to the engine's clock. The runtime uses the machine's clock, which can be set; the engine's clock is not
+ * affected (platform/node-js.ts). Each time is converted when it is first read, and remains the same when the machine's clock is set later.
  */
 import type { Millis } from '../machinery/time.ts';
 import type { Clock } from '../platform/platform.ts';
@@ -10,15 +9,14 @@ import type { ContainerObservation, PodObservation } from './runtime.ts';
 type Stamps = Pick<ContainerObservation, 'createdAt' | 'startedAt' | 'finishedAt'>;
 
 export interface SteadyStamps {
-  /** Returns the observation of the Pod with all times converted. */
   read(podUid: string, seen: PodObservation): PodObservation;
-  /** Returns the observations of all Pods with all times converted, by Pod UID. Forgets the times of Pods that are missing in `seen`. */
+  /** Returns the observations by Pod UID with all times converted. Forgets the times of Pods that are missing in `seen`. */
   readAll(seen: Map<string, PodObservation>): Map<string, PodObservation>;
 }
 
-/** Creates the conversion. `machine`: the runtime's clock. A converted time is at most the current time of `engine`. */
+/** `machine`: the runtime's clock. A converted time is at most the current time of `engine`. */
 export function createSteadyStamps(engine: Clock, machine: Clock): SteadyStamps {
-  /** The converted times, by Pod UID, then by ID of the sandbox or container. */
+  /** By Pod UID, then by ID of the sandbox or container. */
   const known = new Map<string, Map<string, Stamps>>();
   const readStamp = (stamp: Millis): Millis => {
     const ahead = machine.now() - engine.now();
@@ -52,7 +50,7 @@ export function createSteadyStamps(engine: Clock, machine: Clock): SteadyStamps 
 }
 
 /**
- * The smallest difference of the two clocks that is corrected. Smaller differences may result from reading the clocks one after the other,
- * or from small corrections of the machine's clock.
+ * Smaller differences of the two clocks are not corrected. They may result from reading the clocks one after the other, or from small
+ * corrections of the machine's clock.
  */
 const STEP_MILLIS = 500;

@@ -1,5 +1,3 @@
-/** Defines the configurations that the node passes to a runtime in order to create a sandbox or a container. */
-
 export type ContainerKind = 'init' | 'app' | 'defer' | 'ephemeral';
 
 export interface PodIdentity {
@@ -10,7 +8,7 @@ export interface PodIdentity {
 
 export interface SandboxConfig {
   pod: PodIdentity;
-  /** The number of this sandbox among the sandboxes of the Pod: 0, 1, … */
+  /** The number of the sandbox among those of the Pod: 0, 1, … */
   attempt: number;
   hostname: string;
   /** The folder to which the runtime writes the logs of the containers, in CRI's log format. */
@@ -19,7 +17,7 @@ export interface SandboxConfig {
   labels: Record<string, string>;
   /** All labels of the Pod, for the Pod network. Absent: `labels` contains all labels of the Pod. */
   allLabels?: Record<string, string>;
-  /** The named ports of the Pod's containers, for the Pod network. */
+  /** For the Pod network. */
   namedPorts?: { name?: string; protocol?: string; containerPort: number }[];
   annotations: Record<string, string>;
   dns?: { servers: string[]; searches: string[]; options: string[] };
@@ -34,7 +32,7 @@ export interface SandboxConfig {
   sysctls?: Record<string, string>;
   seLinux?: SeLinuxOptions;
   supplementalGroupsPolicy?: SupplementalGroupsPolicy;
-  /** The name of the runtime handler that runs the Pod; absent: the runtime's default handler. */
+  /** Absent: the runtime's default handler. */
   runtimeHandler?: string;
 }
 
@@ -62,12 +60,12 @@ export interface ContainerConfig {
     relabel?: boolean;
     propagation?: 'None' | 'HostToContainer' | 'Bidirectional';
   }[];
-  /** Path of the log file relative to the sandbox's logDirectory, e.g. `app/0.log`. */
+  /** Relative to the sandbox's logDirectory, such as `app/0.log`. */
   logPath: string;
   stdin?: boolean;
   stdinOnce?: boolean;
   tty?: boolean;
-  /** ID of a container in the same sandbox whose process namespace this container shares; absent: as configured for the sandbox. */
+  /** The container in the same sandbox whose process namespace this container shares; absent: as configured for the sandbox. */
   targetContainerId?: string;
   /** The runtime stores these annotations and returns them in observations. */
   annotations: Record<string, string>;
@@ -76,10 +74,10 @@ export interface ContainerConfig {
     cpuQuota?: number;
     cpuShares?: number;
     memoryLimitBytes?: number;
-    /** Limit for the sum of memory and swap. */
+    /** The limit for the sum of memory and swap. */
     memorySwapLimitBytes?: number;
     oomScoreAdj?: number;
-    /** Limits in bytes by page size. Page sizes have the form of the names of the kernel's cgroup files, such as 2MB or 1GB. */
+    /** Limits in bytes by page size, such as 2MB or 1GB, in the form of the names of the kernel's cgroup files. */
     hugepageBytes?: Record<string, number>;
     /** Values to write to the files of the container's cgroup, by file name. Set only with cgroup v2. */
     unified?: Record<string, string>;

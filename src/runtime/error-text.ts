@@ -1,7 +1,7 @@
-/** Shortens messages of failed calls to the runtime for people. Does not load gRPC. */
+/** Does not load gRPC. */
 
-/** Matches the words that RuntimeCallError and the gRPC library put in front of the reason of a failed call. */
+/** The words that RuntimeCallError and the gRPC library put in front of the reason of a failed call. */
 const PREFIXES = /rpc error: code = \w+ desc = |No connection established\. Last error: (?:Error: )?/g;
 
-/** Returns the text without these words: `down: connect ENOENT /c.sock` for `down: rpc error: … Last error: Error: connect ENOENT /c.sock`. */
+/** Returns `down: connect ENOENT /c.sock` for `down: rpc error: … Last error: Error: connect ENOENT /c.sock`. */
 export const shortCallError = (text: string): string => text.replace(PREFIXES, '');

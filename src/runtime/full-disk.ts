@@ -1,14 +1,12 @@
-/** Recognizes messages of the container runtime, of ctr and of Node.js about a full disk. Pure. */
-
-/** Matches a message about a full disk. Groups: the path that could not be written, in quotes, without them, or after the message. */
+/** Groups: the path that could not be written, in quotes, without quotes, or after the message. */
 const FULL =
   /(?:(?:"(\/[^"]*)"|(?<=^|[\s'(=])(\/[^\s":]*)): )?(?:no space left on device|disk quota exceeded)(?:, \w+ '(\/[^']+)')?/;
-/** Matches messages with the same words about a limit of the kernel: of keys, control groups or inotify watches. */
+/** The same words about a limit of the kernel: of keys, control groups or inotify watches. */
 const OTHER_LIMIT = /session key|keyring|\/sys\/fs\/cgroup|inotify/;
 /** The folders whose content means nothing to a user, and all that follows them in a path. */
 const INNER = /\/(?:io\.containerd\.|tmpmounts\/).*$/s;
 
-/** Returns the folder whose disk is full, or undefined as the folder if the message does not name it; undefined for other messages. */
+/** Returns undefined for other messages. `folder`: on the full disk; undefined if the message does not name a path. */
 export function fullDisk(message: string): { folder: string | undefined } | undefined {
   const found = FULL.exec(message);
   if (found === null || OTHER_LIMIT.test(message)) return undefined;

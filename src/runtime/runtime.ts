@@ -1,12 +1,13 @@
 /**
- * The node's interface to the container runtime: CRI's calls, with lifepod's labels as fields. cri/ implements the interface for
- * containerd and any other CRI v1 runtime; simulated/ implements it in virtual time. test/contract runs one suite on both.
+ * The node's interface to the container runtime: CRI's calls, with lifepod's labels as fields. cri/ implements the interface for containerd
+ * and any other CRI v1 runtime; simulated/ implements it in virtual time. test/contract runs one suite on both.
  *
- * Every call except execSync() may be repeated: running a sandbox whose (Pod UID, attempt) exists, or creating a container
- * whose (Pod UID, name, attempt) exists, returns the existing ID; stopping or removing a sandbox or container that does not
- * exist succeeds. Every call except close() takes an AbortSignal. A call with an unknown outcome rejects with an
- * OutcomeUnknownError. An aborted call, except events() and imageChanges(), rejects with the signal's reason; the outcome of an
- * aborted call may also be unknown.
+ * Calls that create, stop or remove a sandbox or container may be repeated. A repeated creation returns the ID of the existing sandbox
+ * (same Pod UID and attempt) or container (same Pod UID, name and attempt). A stop or removal succeeds if the sandbox or container does not
+ * exist.
+ *
+ * A call with an unknown outcome rejects with an OutcomeUnknownError. An aborted call, except events() and imageChanges(), rejects with the
+ * signal's reason; whether it has taken effect may be unknown.
  */
 
 import type { Millis } from '../machinery/time.ts';
@@ -15,11 +16,10 @@ import type { ContainerConfig, ContainerKind, PodIdentity, SandboxConfig } from 
 
 export type * from './configs.ts';
 
-/** Features that only some runtimes have. */
 export interface RuntimeFeatures {
   /** Whether the runtime supports the supplementalGroupsPolicy Strict. */
   supplementalGroupsPolicy: boolean;
-  /** The runtime handlers. The name '' stands for the default handler. */
+  /** The name '' stands for the default handler. */
   handlers: readonly { name: string; recursiveReadOnlyMounts: boolean }[];
 }
 
@@ -50,9 +50,9 @@ export interface ContainerObservation {
   /** Why the container exited: Completed, Error, OOMKilled, StartError, …; absent before the exit, or if the runtime gives no reason. */
   reason?: string;
   message?: string;
-  /** The image's name: the imageName with which the container was created. */
+  /** The imageName with which the container was created. */
   image: string;
-  /** The image's digest reference or ID, for status.imageID. */
+  /** The value of status.imageID. */
   imageId: string;
   annotations: Record<string, string>;
 }
@@ -74,7 +74,7 @@ export interface ImageInfo {
   digests: string[];
   sizeBytes: number;
   user?: string;
-  /** Set if garbage collection must keep the image. Runtimes pin the images that they need themselves, such as the sandbox image. */
+  /** Garbage collection must keep the image. Runtimes pin the images that they need themselves, such as the sandbox image. */
   pinned?: true;
 }
 
@@ -108,17 +108,16 @@ export interface RuntimeVersion {
   apiVersion: string;
 }
 
-/** The result of a command in a container. stdout and stderr contain at most the first 16 KiB of each output. */
+/** stdout and stderr each contain at most MAX_EXEC_OUTPUT_BYTES. */
 export interface ExecResult {
   exitCode: number;
   stdout: string;
   stderr: string;
 }
 
-/** Maximum size of stdout and of stderr in an ExecResult. */
 export const MAX_EXEC_OUTPUT_BYTES = 16 * 1024;
 
-/** The error about a command in a container that did not end within its timeout and was killed. */
+/** A command in a container did not end within its timeout and was killed. */
 export class ExecTimeoutError extends Error {
   override readonly name = 'ExecTimeoutError';
   constructor(command: readonly string[]) {
@@ -127,9 +126,8 @@ export class ExecTimeoutError extends Error {
 }
 
 /**
- * The error about a call that may or may not have taken effect: for example, the runtime could not be reached, the connection was lost, or
- * the runtime did not respond in time. The caller must treat the call neither as success nor as failure, but observe the Pod before it
- * decides what to do next.
+ * A call may or may not have taken effect: for example, the runtime could not be reached, the connection was lost, or the runtime did not
+ * respond in time. The caller must treat the call neither as success nor as failure, but observe the Pod before it decides what to do next.
  */
 export class OutcomeUnknownError extends Error {
   override readonly name = 'OutcomeUnknownError';
@@ -144,10 +142,9 @@ export interface ContainerRuntime {
   /** Resolves with a message for each required condition (RuntimeReady, NetworkReady) that the runtime reports as not met. */
   notReady(signal: AbortSignal): Promise<string[]>;
 
-  /** Resolves with the features. The method is absent, or resolves with undefined, if the runtime does not report its features. */
+  /** Absent, or resolves with undefined, if the runtime does not report its features. */
   features?(signal: AbortSignal): Promise<RuntimeFeatures | undefined>;
 
-  /** Creates and starts the sandbox. Resolves with its ID. */
   runSandbox(config: SandboxConfig, signal: AbortSignal): Promise<string>;
   stopSandbox(id: string, signal: AbortSignal): Promise<void>;
   removeSandbox(id: string, signal: AbortSignal): Promise<void>;
@@ -161,27 +158,27 @@ export interface ContainerRuntime {
   ): Promise<string>;
   startContainer(id: string, signal: AbortSignal): Promise<void>;
   /**
-   * Sends the stop signal, and kills the container if it still runs after the grace period. If `graceSeconds` is 0, kills the
-   * container immediately. Resolves when the container has ended.
+   * Sends the stop signal, and kills the container if it still runs after the grace period, which may be 0. Resolves when the container has
+   * ended.
    */
   stopContainer(id: string, graceSeconds: number, signal: AbortSignal): Promise<void>;
   removeContainer(id: string, signal: AbortSignal): Promise<void>;
-  /** Makes the runtime reopen the container's log file. Must be called each time the file has been rotated. */
+  /** Must be called each time the container's log file has been rotated. */
   reopenContainerLog(id: string, signal: AbortSignal): Promise<void>;
   /**
-   * Resolves when the log of an exited container contains all of its output: an exit may be observed before the runtime has
-   * written the last output. Resolves after about 10 seconds even if the log may be incomplete, unless the log still grows.
-   * Does not reject if the runtime is unreachable. The method is absent if the runtime writes no logs.
+   * Resolves when the log of an exited container contains all of its output: an exit may be observed before the runtime has written the
+   * last output. After about 10 seconds, resolves even if output may still be missing. Does not reject if the runtime is unreachable.
+   * Absent if the runtime writes no logs.
    */
   logEnded?(id: string, signal: AbortSignal): Promise<void>;
   /**
-   * Runs a command in a running container. Resolves when the command and its output have ended, even if the exit code is not 0.
-   * After `timeoutMillis` (0: no limit), kills the command and rejects with an ExecTimeoutError. On abort, kills the command and
-   * rejects with the signal's reason. Not idempotent.
+   * Runs a command in a running container. Resolves when the command and its output have ended, even if the exit code is not 0. After
+   * `timeoutMillis` (0: no limit), kills the command and rejects with an ExecTimeoutError. On abort, kills the command and rejects with the
+   * signal's reason. Not idempotent.
    */
   execSync(id: string, command: readonly string[], timeoutMillis: Millis, signal: AbortSignal): Promise<ExecResult>;
 
-  /** Resolves with all sandboxes and containers that this lifepod instance created, by Pod UID. */
+  /** Resolves with the sandboxes and containers that this lifepod instance created, by Pod UID. */
   observeAll(signal: AbortSignal): Promise<Map<string, PodObservation>>;
   observe(podUid: string, signal: AbortSignal): Promise<PodObservation>;
   /**
@@ -191,8 +188,8 @@ export interface ContainerRuntime {
   events(listener: (event: RuntimeEvent) => void, signal: AbortSignal): Promise<void>;
 
   /**
-   * Calls the listener with each image that is added, updated or removed for any reason, until `signal` aborts. Calls the listener with
-   * undefined if any image may have changed. The method is absent, or resolves early, if the runtime has no image events.
+   * Calls the listener with each image that is added, updated or removed for any reason, until `signal` aborts; with undefined if any image
+   * may have changed. Absent, or resolves early, if the runtime has no image events.
    */
   imageChanges?(listener: (change: ImageChange | undefined) => void, signal: AbortSignal): Promise<void>;
   /** Resolves with the image that has this reference or ID; with undefined if the image is not present. */
@@ -200,43 +197,42 @@ export interface ContainerRuntime {
   /** Resolves with a reference to the image, such as its ID. If the pull fails, rejects with the runtime's error. */
   pullImage(reference: string, credential: RegistryCredential | undefined, signal: AbortSignal): Promise<string>;
   /**
-   * Resolves with the known progress of the pulls of these images, by name. `names`: results of storedName(). The method is absent if the
-   * runtime does not report progress.
+   * Resolves with the known progress of the pulls of these images, by name. `names`: results of storedName(). Absent if the runtime does
+   * not report progress.
    */
   pullProgress?(names: readonly string[], signal: AbortSignal): Promise<Map<string, PulledBytes>>;
   listImages(signal: AbortSignal): Promise<ImageInfo[]>;
   /**
-   * Resolves with the IDs and names of the images of all containers, including containers of other clients of the runtime. The method is
-   * absent if the runtime does not store images on a disk.
+   * Resolves with the IDs and names of the images of all containers, including containers of other clients of the runtime. Absent if the
+   * runtime does not store images on a disk.
    */
   imagesInUse?(signal: AbortSignal): Promise<string[]>;
   /**
-   * Resolves with a folder on the disk on which images are stored; undefined if the runtime does not report one. The method is absent
-   * if the runtime does not store images on a disk.
+   * Resolves with a folder on the disk on which images are stored; undefined if the runtime does not report one. Absent if the runtime does
+   * not store images on a disk.
    */
   imageFolder?(signal: AbortSignal): Promise<string | undefined>;
   removeImage(id: string, signal: AbortSignal): Promise<void>;
   /**
-   * Resolves once the data of removed containers has been deleted from the disk. The method is absent if the runtime deletes the data
-   * together with the container.
+   * Resolves when the data of removed containers has been deleted from the disk. Absent if the runtime deletes the data together with the
+   * container.
    */
   collectGarbage?(signal: AbortSignal): Promise<void>;
   /**
    * Resolves with the mounts, in order, that make the files of a present image available, read-only. The runtime keeps the files until
-   * releaseImageMounts() is called with the same key, even if the image is removed. The method is absent if the runtime cannot provide
-   * such mounts.
+   * releaseImageMounts() is called with the same key, even if the image is removed. Absent if the runtime cannot provide such mounts.
    */
   imageMounts?(imageId: string, key: string, signal: AbortSignal): Promise<RuntimeMount[]>;
-  /** Releases the files that imageMounts() made available with this key. Call this after the mounts are unmounted. NotFound is success. */
+  /** Must be called after the mounts of imageMounts() with this key are unmounted. NotFound is success. */
   releaseImageMounts?(key: string, signal: AbortSignal): Promise<void>;
 
   close(): Promise<void>;
 }
 
 /**
- * Opens streams of real containers. A runtime without processes does not implement this interface. Each call resolves with an HTTP URL on
- * loopback that is valid for one connection within one minute; the client must upgrade the connection to SPDY/3.1, or to a WebSocket with
- * one of the older subprotocols. A call rejects if the container is not running or, for portForward(), if the sandbox is not ready.
+ * Opens streams of real containers. Each call resolves with an HTTP URL on loopback that is valid for one connection within one minute; the
+ * client must upgrade the connection to SPDY/3.1, or to a WebSocket with one of the older subprotocols. A call rejects if the container is
+ * not running or, for portForward(), if the sandbox is not ready.
  */
 export interface ContainerStreams {
   exec(id: string, command: readonly string[], streams: StreamSelection, signal: AbortSignal): Promise<string>;
@@ -244,28 +240,27 @@ export interface ContainerStreams {
   portForward(sandboxId: string, ports: readonly number[], signal: AbortSignal): Promise<string>;
 }
 
-/** The Pod for which a sandbox was created. */
 export interface SandboxPod extends PodIdentity {
   /** The labels in SandboxConfig.labels, which may lack some labels of the Pod. */
   labels: Record<string, string>;
 }
 
-/** Lists the Pods of sandboxes. Only a runtime whose sandboxes outlive the engine can do this. */
+/** Only a runtime whose sandboxes outlive the engine implements this interface. */
 export interface SandboxPods {
   /** Resolves with the Pods of the sandboxes that this lifepod instance created, by the ID of the sandbox. */
   sandboxPods(signal: AbortSignal): Promise<Map<string, SandboxPod>>;
 }
 
 /**
- * The resource usage of a running container. Cumulative values count from the container's start. Optional values are absent if the
- * runtime does not report them.
+ * The resource usage of a running container. Cumulative values count from the container's start. Optional values are absent if the runtime
+ * does not report them.
  */
 export interface ContainerUsage {
   podUid: string;
   id: string;
   name: string;
   attempt: number;
-  /** The time at which cpuNanoSeconds was measured, by the machine's clock; 0 if the runtime does not report this time. */
+  /** When cpuNanoSeconds was measured, by the machine's clock; 0 if the runtime does not report this time. */
   at: Millis;
   cpuNanoSeconds: number;
   /** Memory usage, except for file pages that were not used recently: the kernel can reclaim those pages without harm. */
@@ -278,13 +273,13 @@ export interface ContainerUsage {
   rootFs?: { usedBytes: number; inodesUsed: number };
 }
 
-/** Reads the resource usage of real containers. A runtime without processes does not implement this interface. */
+/** A runtime without processes does not implement this interface. */
 export interface RuntimeUsage {
   /** Resolves with the usage of the running containers that this lifepod instance created, as far as the runtime reports it. */
   containerUsage(signal: AbortSignal): Promise<ContainerUsage[]>;
   /**
-   * Resolves with the ID of the sandbox's first process, whose entry in /proc shows the sandbox's network; undefined if the sandbox
-   * does not exist or the runtime does not report the ID.
+   * Resolves with the ID of the sandbox's first process, whose entry in /proc shows the sandbox's network; undefined if the sandbox does
+   * not exist or the runtime does not report the ID.
    */
   sandboxPid(id: string, signal: AbortSignal): Promise<number | undefined>;
 }

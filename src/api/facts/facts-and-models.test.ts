@@ -1,4 +1,4 @@
-/** Compares the facts with the models of @kubernetes/client-node, which are generated from upstream's OpenAPI document. */
+/** The models of @kubernetes/client-node are generated from upstream's OpenAPI document. */
 import { expect, test } from 'vitest';
 import { type Model, modelName, readModel } from '../../../scripts/facts/models.ts';
 import { type FieldFacts, jsonFields, jsonForms, typeFacts, typeNames } from './facts.ts';
@@ -78,7 +78,7 @@ const FORMS = {
   raw: 'any',
 } as const;
 
-/** The type that a model declares for the field, or for its elements and values, with the format of integers and bytes. */
+/** Returns the type that a model declares for the field, or for its elements and values, with the format of integers and bytes. */
 function elementType({ ref, scalar = 'any' }: FieldFacts): { type: string; format: string } {
   const items = typeFacts(ref ?? '')?.items;
   if (items !== undefined) return modelType(items);
@@ -98,7 +98,6 @@ function modelType(field: FieldFacts): { type: string; format: string } {
 
 const shortName = (type: string): string => type.replace(/^io\.k8s\.(api|apimachinery\.pkg\.apis)\./, '');
 
-/** The names of the fields that lifepod adds to a type. */
 function ownFields(type: string): Set<string> {
   const [key, name = ''] = [shortName(type).replace(/\.\w+$/, ''), type.replace(/.*\./, '')];
   const lines = ownFacts[key]?.types[name] ?? [];
@@ -122,7 +121,7 @@ function fieldDifference(field: FieldFacts, model: Model): string | undefined {
   return undefined;
 }
 
-/** The differences between the facts and the model of a type that no newer field explains, by `package.Type.field`. */
+/** Returns the differences between the facts and the model of a type that no newer field explains, by `package.Type.field`. */
 function differences(type: string, model: Model): [string, string][] {
   const found: [string, string][] = [];
   const [fields, own, short] = [jsonFields(type), ownFields(type), shortName(type)];

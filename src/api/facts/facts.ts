@@ -1,10 +1,9 @@
 /**
- * The facts about the types of the API: fields, names in JSON, numbers in protobuf, list types, patch strategies. Everything that
- * depends on the shape of a type reads them here.
+ * The facts about the types of the API: fields, names in JSON, numbers in protobuf, list types, patch strategies.
  *
  * facts.json contains the types of Kubernetes v1.33; scripts/facts/compile.ts compiles it from upstream's sources. own.ts contains
- * lifepod's own types and fields in the same form, and kinds that are added at run time bring theirs. The form (see field-line.ts) is
- * text, which takes little memory: a type is parsed when it is first used. Types are named as in upstream's OpenAPI documents, such as
+ * lifepod's own types and fields in the same form, and kinds that are added at run time bring theirs. The form (see field-line.ts) is text,
+ * which takes little memory: a type is parsed when it is first used. Types are named as in upstream's OpenAPI documents, such as
  * io.k8s.api.core.v1.Pod.
  *
  * Invariants:
@@ -34,9 +33,8 @@ export interface TypeFacts {
 /** The lines of the fields of types, by the name of the type in its package. */
 export type TypeLines = Readonly<Record<string, readonly string[]>>;
 
-/** A package of types: the types of a group and version. */
 export interface PackageFacts {
-  /** The start of the full names of its types, such as io.k8s.api.core.v1. */
+  /** The start of the full names of the types, such as io.k8s.api.core.v1. */
   path: string;
   group?: string;
   version?: string;
@@ -117,8 +115,8 @@ export function perType<T>(compute: (type: string) => T): (type: string) => T {
 
 /**
  * Adds types to the package with the path, which must be none of Kubernetes or lifepod. Returns a function that removes them. Throws an
- * Error if a line cannot be parsed, refers to an unknown type, or has the number or the name of another field, or if the package already
- * has a type of the same name with other lines, and adds nothing.
+ * Error, and adds nothing, if a line cannot be parsed, refers to an unknown type, or has the number or the name of another field, or if the
+ * package already has a type of the same name with other lines.
  */
 export function addTypes(path: string, types: TypeLines): () => void {
   if (byPath.has(path)) throw new Error(`the types of the package ${path} cannot be changed`);
@@ -159,7 +157,7 @@ function checkFields(type: string, fields: readonly FieldFacts[], isKnown: (ref:
   }
 }
 
-/** Returns the facts about the type with the full name; undefined if there are none. */
+/** Returns undefined if there are no facts about the type with the full name. */
 export const typeFacts = perType((name: string): TypeFacts | undefined => {
   const dot = name.lastIndexOf('.');
   const [path, short] = [name.slice(0, Math.max(dot, 0)), name.slice(dot + 1)];
@@ -172,8 +170,8 @@ export const typeFacts = perType((name: string): TypeFacts | undefined => {
 });
 
 /**
- * Returns the fields that a type has in JSON by name, including those of embedded structs. A field of the type itself hides a field of
- * an embedded struct. Throws an Error if there are no facts about the type.
+ * Returns the fields that a type has in JSON by name, including those of embedded structs. A field of the type itself hides a field of an
+ * embedded struct. Throws an Error if there are no facts about the type.
  */
 export const jsonFields = perType((name: string): ReadonlyMap<string, FieldFacts> => {
   const type = typeFacts(name);
@@ -193,7 +191,6 @@ export const structOf = ({ ref }: FieldFacts): string | undefined => {
   return type === undefined || type.items !== undefined ? undefined : type.name;
 };
 
-/** Returns the full names of all types of Kubernetes and lifepod, sorted by package. */
 export const typeNames = (): string[] =>
   [...packages.values()].flatMap(({ path, types }) => Object.keys(types).map((type) => `${path}.${type}`));
 
@@ -202,8 +199,8 @@ export const packagePath = (group: string, version: string): string =>
   [...group.split('.').reverse(), version].filter((part) => part !== '').join('.');
 
 /**
- * Returns the full name of the type of a kind; undefined if there are no facts about the kind. The kinds of meta/v1, such as
- * DeleteOptions, belong to every group and version.
+ * Returns the full name of the type of a kind; undefined if there are no facts about the kind. The kinds of meta/v1, such as DeleteOptions,
+ * belong to every group and version.
  */
 export function typeOfKind(group: string, version: string, kind: string): string | undefined {
   const known = kindTypes.get(`${group}/${version}/${kind}`);

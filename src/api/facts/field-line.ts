@@ -16,13 +16,13 @@ import type { JsonValue } from '../../machinery/json-value.ts';
 export type Scalar = 'string' | 'bool' | 'int32' | 'int64' | 'double' | 'bytes' | 'any';
 
 export interface FieldFacts {
-  /** The name in JSON; empty if `inline` is set. */
+  /** Empty if `inline` is set. */
   json: string;
   /** The field number in protobuf; 0 if protobuf does not have the field. */
   number: number;
   /** Whether the value is a list of, or a map from strings to, values of the type. */
   container?: 'list' | 'map';
-  /** The scalar type; undefined if `ref` is set. */
+  /** Undefined if `ref` is set. */
   scalar?: Scalar;
   /** The full name of the type; undefined if `scalar` is set. */
   ref?: string;
@@ -66,7 +66,7 @@ function parseType(
   };
 }
 
-/** Parses the line. `fullName` returns the full name of a type as the line writes it. */
+/** `fullName` returns the full name of a type in the spelling of the line. */
 export function parseLine(line: string, fullName: (type: string) => string): FieldFacts {
   const [name = '', number, type = '', ...words] = line.split(' ');
   const inline = name === '...';

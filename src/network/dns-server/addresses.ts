@@ -1,9 +1,8 @@
-/** Reads and compares IP addresses, and converts them to and from the forms that they have in DNS. Pure. */
 import { isIPv4, isIPv6 } from 'node:net';
 
 const GROUPS = 8;
 
-/** Returns the 4 or 16 bytes of the address; undefined if the text is not an IP address. */
+/** Returns undefined if the text is not an IP address. */
 export function addressBytes(text: string): number[] | undefined {
   if (isIPv4(text)) return text.split('.').map(Number);
   // An address with a zone, such as fe80::1%eth0, has a meaning only on one machine.
@@ -11,7 +10,6 @@ export function addressBytes(text: string): number[] | undefined {
   return groupsOf(text).flatMap((group) => [group >> 8, group & 0xff]);
 }
 
-/** Returns the eight 16-bit groups of a valid IPv6 address. */
 function groupsOf(text: string): number[] {
   const [head = '', tail] = text.split('::');
   const [before, after] = [parseGroups(head), parseGroups(tail ?? '')];
@@ -19,7 +17,7 @@ function groupsOf(text: string): number[] {
   return [...before, ...new Array<number>(zeros).fill(0), ...after];
 }
 
-/** Parses groups that are separated by colons. The last one may be an IPv4 address, which counts as two groups. */
+/** The last group may be an IPv4 address, which counts as two groups. */
 const parseGroups = (text: string): number[] =>
   text === ''
     ? []
@@ -36,8 +34,8 @@ export const addressKey = (text: string): string | undefined =>
 const hexByte = (byte: number): string => byte.toString(16).padStart(2, '0');
 
 /**
- * Returns the addressKey() of the address in a reverse name; undefined if the labels are not a complete reverse name. `labels`: the labels
- * before `arpa`, first label first, such as 7, 0, 0, 10, in-addr.
+ * Returns the addressKey() of the address in a reverse name; undefined if the name is incomplete. `labels`: the labels before `arpa`, first
+ * label first, such as 7, 0, 0, 10, in-addr.
  */
 export function reverseKey(labels: readonly string[]): string | undefined {
   const reversed = labels.slice(0, -1).reverse();
@@ -50,9 +48,6 @@ export function reverseKey(labels: readonly string[]): string | undefined {
   return isComplete ? reversed.join('') : undefined;
 }
 
-/**
- * Returns the first label of the name of an endpoint: its host name or, if that is empty, its address with hyphens, such as 10-0-0-7.
- * Source: CoreDNS.
- */
+/** Returns the first label of the name of an endpoint, such as 10-0-0-7 for an endpoint without a host name. Source: CoreDNS. */
 export const endpointLabel = (ip: string, hostname: string): string =>
   hostname === '' ? ip.replace(/[.:]/g, '-') : hostname;

@@ -1,17 +1,17 @@
-/** A bounded cache of name servers' responses. If it is full, it drops the responses that were used least recently. */
+/** A bounded cache of name servers' responses. A full cache drops the least recently used responses. */
 import type { ForeignResponse } from './foreign-response.ts';
 
 export interface CacheLimits {
   entries: number;
-  /** The maximum memory of all entries together, in bytes (an estimate). */
+  /** An estimate of the memory of all entries. */
   bytes: number;
-  /** The length, in bytes, above which a message is not stored. */
+  /** Longer messages are not stored. */
   messageBytes: number;
 }
 
 export const CACHE_LIMITS: CacheLimits = { entries: 8192, bytes: 4 * 2 ** 20, messageBytes: 16 * 2 ** 10 };
 
-/** The estimated memory of an entry in addition to its message and key. */
+/** The estimated memory of an entry without its message and key. */
 const ENTRY_BYTES = 300;
 
 interface Entry {
@@ -22,7 +22,7 @@ interface Entry {
 
 export class AnswerCache {
   readonly #limits: CacheLimits;
-  /** The first entry is the one that was used least recently. */
+  /** The least recently used entry comes first. */
   readonly #entries = new Map<string, Entry>();
   #bytes = 0;
 
@@ -30,7 +30,7 @@ export class AnswerCache {
     this.#limits = limits;
   }
 
-  /** Returns the response with its age in whole seconds; undefined if none is stored, or if its lifetime is over. */
+  /** Returns undefined if no response is stored, or if its lifetime is over. */
   get(key: string, nowMillis: number): { response: ForeignResponse; ageSeconds: number } | undefined {
     const entry = this.#entries.get(key);
     if (entry === undefined) return undefined;
@@ -41,10 +41,7 @@ export class AnswerCache {
     return { response: entry.response, ageSeconds };
   }
 
-  /**
-   * Replaces the response that is stored for the key. Stores none if the response may not be reused or is longer than `messageBytes`. Drops
-   * the responses that were used least recently until all limits are kept.
-   */
+  /** Replaces the response that is stored for the key. Stores none if the response may not be reused or is longer than `messageBytes`. */
   put(key: string, response: ForeignResponse, nowMillis: number): void {
     const old = this.#entries.get(key);
     if (old !== undefined) this.#remove(key, old);

@@ -1,23 +1,19 @@
-/**
- * The socket through which the engine feeds the DNS process: see protocol.ts. Only root can use it. When the connection ends, the process
- * keeps its records.
- */
+/** The socket through which the engine feeds the DNS process. Only root can use it. */
 import { chmodSync, renameSync, rmSync, statSync, watch } from 'node:fs';
 import { createServer, type Server, type Socket } from 'node:net';
 import { basename, dirname } from 'node:path';
 import type { EngineMessage, Hello, ProcessMessage } from './protocol.ts';
 import { StoredZone, type ZoneData } from './zone-data.ts';
 
-/** The maximum length of a message from the engine in characters, enough for an EndpointSlice with 1000 endpoints. */
+/** Enough for an EndpointSlice with 1000 endpoints. */
 const MAX_LINE_CHARS = 4 * 2 ** 20;
-/** The maximum number of reports that are kept while no engine is connected. */
 const MAX_REPORTS = 50;
 
 export interface ControlOptions {
-  /** The path of the socket. A socket of another process with this path is replaced. */
+  /** A socket of another process with this path is replaced. */
   path: string;
   hello: () => Hello;
-  /** The control calls this function once, when an engine has sent all records for the first time. */
+  /** Called when an engine has sent all records for the first time. */
   synced: () => void;
   replace: (command: string, args: string[]) => void;
 }
@@ -34,20 +30,18 @@ export class Control {
     this.#options = options;
   }
 
-  /** Returns the records that the engine has sent. */
   data(): ZoneData {
     return this.#zone;
   }
 
-  /** Sends a message to the engine. If none is connected, keeps the last MAX_REPORTS messages for the next engine. */
+  /** If no engine is connected, the last MAX_REPORTS messages wait for the next engine. */
   report(message: ProcessMessage): void {
     if (this.#engine !== undefined) send(this.#engine, message);
     else if (this.#unread.push(message) > MAX_REPORTS) this.#unread.shift();
   }
 
   /**
-   * Listens on the path. The caller may call it again, for example after a process that was started to replace this one has failed. Rejects
-   * with the error of the system call.
+   * Rejects with the error of the system call. May be called again, for example after a process that should replace this one has failed.
    */
   async listen(): Promise<void> {
     this.#server?.close();
@@ -55,7 +49,6 @@ export class Control {
     await bindTo(this.#server, this.#options.path);
   }
 
-  /** Ends the connection to the engine, and stops listening. */
   close(): void {
     this.#server?.close();
     this.#engine?.end();
@@ -96,8 +89,8 @@ export class Control {
 }
 
 /**
- * Receives the records of one connection. Between begin() and end(), they go into a new zone, which replaces the known zone at end(), and
- * is discarded if the connection ends earlier. Outside of this time, they change the known zone.
+ * Receives the records of one connection. Records between begin() and end() form a new zone, which replaces the known zone at end(). Other
+ * records update the known zone.
  */
 class Transfer {
   readonly #known: () => StoredZone;
@@ -125,7 +118,7 @@ class Transfer {
 const nowSeconds = (): number => Math.floor(Date.now() / 1000);
 const send = (socket: Socket, message: ProcessMessage): void => void socket.write(`${JSON.stringify(message)}\n`);
 
-/** Reads lines from the socket, and calls `each` for each line. Calls `failed` if `each` throws, or if a line is too long. */
+/** Calls `failed` if `each` throws, or if a line is too long. */
 function readLines(socket: Socket, each: (line: string) => void, failed: (error: Error) => void): void {
   socket.setEncoding('utf8');
   let pending: string[] = [];
@@ -151,7 +144,7 @@ function readLines(socket: Socket, each: (line: string) => void, failed: (error:
 }
 
 /**
- * Listens on the path, which only root can use. The socket gets the path only once the server listens, so that replacing the socket of
+ * Listens on the path with access for root only. The server listens before the socket gets the path, so that replacing the socket of
  * another process leaves no gap.
  */
 async function bindTo(server: Server, path: string): Promise<void> {
@@ -166,8 +159,8 @@ async function bindTo(server: Server, path: string): Promise<void> {
 }
 
 /**
- * Calls `removed` once the file at the path has been removed or replaced. Without this call, the process would run forever if its engine
- * were killed and its data folder removed by hand.
+ * Calls `removed` when the file at the path has been removed or replaced. Otherwise, the process would run forever after its engine was
+ * killed and its data folder removed by hand.
  */
 export function watchPath(path: string, removed: () => void): { close(): void } {
   const inode = statSync(path).ino;

@@ -1,4 +1,3 @@
-/** For tests of DNS: encodes queries with another library, and sends them to a server. */
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { connect } from 'node:net';
@@ -20,7 +19,7 @@ export const opt = (udpPayloadSize: number, more: Partial<OptAnswer> = {}): OptA
   ...more,
 });
 
-/** Sends the message over UDP and resolves with the response. Rejects if nothing listens, or after 10 s. */
+/** Rejects if nothing listens, or after 10 s. */
 export async function askUdp(port: number, message: Buffer, host = '127.0.0.1'): Promise<Buffer> {
   const socket = createSocket(host.includes(':') ? 'udp6' : 'udp4');
   try {
@@ -32,10 +31,7 @@ export async function askUdp(port: number, message: Buffer, host = '127.0.0.1'):
   }
 }
 
-/**
- * Sends the message over TCP and resolves with the response. Rejects if nothing listens, or if the server closes the connection without a
- * response.
- */
+/** Rejects if nothing listens, or if the server closes the connection without a response. */
 export async function askTcp(port: number, message: Buffer, host = '127.0.0.1'): Promise<Buffer> {
   const socket = connect(port, host);
   socket.write(withLength(message));

@@ -1,34 +1,30 @@
-/**
- * Writes queries for name servers, reads their responses, and converts a response for each client: with the remaining time to live, and
- * within the size that the client accepts. Pure.
- */
 import { CLASS_IN, FLAG, HEADER_BYTES, type Query, RCODE, readName, readRecords, TYPE } from './message.ts';
 import { limitOf, responseFlags, type Transport, writeOpt } from './response.ts';
 import type { ZoneRecord } from './zone.ts';
 
 const OPT_BYTES = 11;
-/** The shortest data of an SOA record: two names of one byte each, and five numbers of four bytes each. */
+/** Two names of one byte each, and five numbers of four bytes each. */
 const SHORTEST_SOA_BYTES = 22;
-/** The bit AD: the server has verified the signatures. */
+/** The bit AD: the server has verified the DNSSEC signatures. */
 const AUTHENTIC = 0x0020;
 
 export interface ForeignResponse {
-  /** The message without its OPT record, because such a record applies only between a client and the server that it asks. */
+  /** The message without its OPT record, which applies only between a client and the server that it asks. */
   message: Buffer;
   rcode: number;
   isTruncated: boolean;
-  /** The positions of the records' times to live in `message`. */
+  /** The positions of the TTLs in `message`. */
   ttls: readonly number[];
-  /** How long the response may be reused, in seconds; 0 if it may not be reused. */
+  /** How long the response may be reused; 0 if it may not be reused. */
   lifetimeSeconds: number;
 }
 
-/** The longest time for which a response is reused, whatever its times to live. Source: kubeadm's Corefile (`cache 30`). */
+/** A limit on the reuse of a response, whatever its TTLs. Source: kubeadm's Corefile (`cache 30`). */
 const LONGEST_SECONDS = 30;
-/** How long a failure is remembered, so that clients that repeat their query do not overload a broken server. Source: RFC 9520. */
+/** A failure is remembered for this time, so that clients that retry do not overload a broken server. Source: RFC 9520. */
 const FAILURE_SECONDS = 1;
 
-/** Returns the query for a name server. It has the question of the client's query, but none of the client's EDNS options. */
+/** Returns the query for a name server. The EDNS options of the client are not forwarded. */
 export function forwardedQuery(query: Query): Buffer {
   const { question, flags } = query;
   const message = Buffer.alloc(HEADER_BYTES + question.length + OPT_BYTES);
@@ -40,7 +36,7 @@ export function forwardedQuery(query: Query): Buffer {
   return message;
 }
 
-/** Returns the response that the message contains; undefined if the message is malformed or does not answer the question. */
+/** Returns undefined if the message is malformed or does not answer the question of the query. */
 export function readForeign(message: Buffer, query: Query): ForeignResponse | undefined {
   if (message.length < HEADER_BYTES || (message.readUInt16BE(2) & FLAG.response) === 0) return undefined;
   const rcode = message.readUInt16BE(2) & 0xf;
@@ -78,10 +74,7 @@ export function readForeign(message: Buffer, query: Query): ForeignResponse | un
   };
 }
 
-/**
- * Returns for how many seconds a response may be reused; 0 if it may not be reused. A negative answer may be reused only if it has an SOA
- * record. Source: RFC 2308.
- */
+/** Returns 0 if the response may not be reused. A negative answer may be reused only if it has an SOA record. Source: RFC 2308. */
 function lifetime(
   rcode: number,
   ttls: readonly number[],
@@ -114,8 +107,8 @@ function withoutRecords(query: Query, rcode: number): Buffer {
 }
 
 /**
- * Returns the response for one client: with the ID, question and EDNS of its query, and reduced times to live. A response that is longer
- * than the client accepts has no records, and is marked as truncated. `ageSeconds`: the time since the name server responded.
+ * Returns the response for one client, with the ID, question and EDNS of its query. A response that is too long for the client is sent
+ * without records and marked as truncated. `ageSeconds`: the time since the name server responded.
  */
 export function relay(foreign: ForeignResponse, query: Query, ageSeconds: number, transport: Transport): Buffer {
   const optBytes = query.edns === undefined ? 0 : OPT_BYTES;
@@ -139,8 +132,8 @@ export function relay(foreign: ForeignResponse, query: Query, ageSeconds: number
 }
 
 /**
- * Returns the CNAME, A and AAAA records of the answer section, which are added to the response for an alias of this cluster. Reads only the
- * first `most` records. The list ends before a record whose name has no unambiguous text, because a label contains a dot.
+ * Returns the CNAME, A and AAAA records among the first `most` records. The list ends before a record whose name has no unambiguous text,
+ * because a label contains a dot.
  */
 export function aliasesAndAddresses({ message }: ForeignResponse, query: Query, most: number): ZoneRecord[] {
   const found: ZoneRecord[] = [];
@@ -163,8 +156,8 @@ export function aliasesAndAddresses({ message }: ForeignResponse, query: Query, 
 }
 
 /**
- * Returns a list with the SOA record of the response, with which resolvers may cache a negative answer. The list is empty if the response
- * has no valid SOA record or may not be cached, or if a name in the record has no unambiguous text.
+ * Returns the SOA record of the response, which allows resolvers to cache a negative answer. The list is empty if the response has no valid
+ * SOA record or may not be cached, or if a name in the record has no unambiguous text.
  */
 export function negativeAuthorities({ message, rcode, lifetimeSeconds }: ForeignResponse, query: Query): ZoneRecord[] {
   if (lifetimeSeconds === 0 || (rcode !== RCODE.noError && rcode !== RCODE.nameError)) return [];

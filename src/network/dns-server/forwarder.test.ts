@@ -1,4 +1,3 @@
-/** Tests the forwarder and its cache with real name servers on loopback. */
 import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -203,7 +202,6 @@ describe('createForwarder', () => {
     ]);
   });
 
-  /** Returns a function that asks for an alias of example.com. */
   const askAlias = (server: NameServer) => {
     const zone = new StoredZone(1);
     const record = { namespace: 'ns1', name: 'out', ips: [], ports: [], externalName: 'example.com' };

@@ -1,8 +1,8 @@
 /**
  * Forwards queries for names outside the cluster to the machine's name servers, and reuses their responses.
  *
- * Invariants: a query is answered or fails within `deadlineMillis`; over each transport, the same question is asked once at a time, however
- * many clients ask it; the number of waiting queries, in total and of each client, and the memory for responses are bounded.
+ * Invariants: a query is answered or fails within `deadlineMillis`. Clients that ask the same question over the same transport share one
+ * request. The number of waiting queries and the memory for responses are bounded.
  */
 import { AnswerCache, type CacheLimits } from './answer-cache.ts';
 import { type ForeignResponse, forwardedQuery, readForeign } from './foreign-response.ts';
@@ -12,15 +12,14 @@ import type { Transport } from './response.ts';
 import { type Ask, askTcp, askUdp } from './upstream.ts';
 
 export interface ForwarderLimits {
-  /** The time for the response of one server, before the next one is asked. */
   serverMillis: number;
-  /** The time for all attempts to get a response. Resolvers give up after 5 s: resolv.conf(5). */
+  /** The time for all attempts. Resolvers give up after 5 s: resolv.conf(5). */
   deadlineMillis: number;
-  /** How long the forwarder asks a server that did not respond only after the other servers. */
+  /** A server that did not respond is asked last for this time. */
   avoidMillis: number;
   /** The maximum number of questions that are being forwarded. Source: kubeadm's Corefile (`max_concurrent 1000`). */
   questions: number;
-  /** The maximum number of queries that wait for a response: of all clients, and of one client (`waitingOfClient`). */
+  /** The maximum numbers of waiting queries: of all clients, and of one client. */
   waiting: number;
   waitingOfClient: number;
   cache?: CacheLimits;
@@ -41,11 +40,10 @@ export interface Answered {
 }
 
 export interface Forwarder {
-  /** Returns a stored response to the query; undefined if there is none. */
+  /** Returns undefined if no response is stored. */
   stored(query: Query): Answered | undefined;
   /**
-   * Resolves with a response to the query. Rejects if the machine has no name server, if none responds in time, or if too many queries
-   * wait. `client`: the address of the client.
+   * Rejects if the machine has no name server, if none responds in time, or if too many queries wait. `client`: the address of the client.
    */
   ask(query: Query, transport: Transport, client: string): Promise<Answered>;
   /** Resolves when the queries that wait now have been answered or have failed. */
@@ -54,10 +52,9 @@ export interface Forwarder {
 
 export interface ForwarderOptions {
   servers: MachineServers;
-  /** The port of the servers. */
   port?: number;
   limits?: ForwarderLimits;
-  /** Returns a time in milliseconds that never goes back. */
+  /** Must be monotonic. */
   nowMillis?: () => number;
 }
 
@@ -104,7 +101,6 @@ export function createForwarder({
   };
 }
 
-/** Counts the queries that wait for a response, in total and of each client. */
 class Waiting {
   readonly #limits: ForwarderLimits;
   readonly #ofClient = new Map<string, number>();
@@ -114,10 +110,7 @@ class Waiting {
     this.#limits = limits;
   }
 
-  /**
-   * Counts a query of the client. Returns a function that must be called once when the query no longer waits. Throws if too many queries
-   * wait.
-   */
+  /** Throws if too many queries wait. The result must be called once, when the query no longer waits. */
   enter(client: string): () => void {
     const before = this.#ofClient.get(client) ?? 0;
     if (this.#total >= this.#limits.waiting || before >= this.#limits.waitingOfClient)
@@ -133,13 +126,12 @@ class Waiting {
   }
 }
 
-/** Asks the machine's name servers one after the other. */
 class Upstreams {
   readonly #servers: MachineServers;
   readonly #port: number;
   readonly #limits: ForwarderLimits;
   readonly #nowMillis: () => number;
-  /** The time of the last attempt to ask a server, by its address. Only servers that did not respond have an entry. */
+  /** When a server last failed to respond, by its address. */
   readonly #failedAt = new Map<string, number>();
 
   constructor(servers: MachineServers, port: number, limits: ForwarderLimits, nowMillis: () => number) {
@@ -189,7 +181,7 @@ class Upstreams {
     return response as unknown as ForeignResponse;
   }
 
-  /** Returns the servers in the order in which to ask them: those that recently did not respond come last. */
+  /** Servers that recently did not respond come last. */
   #inOrder(): string[] {
     const current = this.#servers.current();
     for (const server of this.#failedAt.keys()) if (!current.includes(server)) this.#failedAt.delete(server);
@@ -201,11 +193,10 @@ class Upstreams {
 
 const isFailure = ({ rcode }: ForeignResponse): boolean => rcode !== RCODE.noError && rcode !== RCODE.nameError;
 
-/** Returns the key of a query in the cache. Queries that may get the same response have the same key. */
+/** Queries that may get the same response have the same key. */
 const keyOf = ({ key, type, class: ofClass, flags, edns }: Query): string =>
   `${type} ${ofClass} ${flags & (FLAG.recursionDesired | FLAG.checkingDisabled)} ${edns?.wantsSignatures === true} ${key}`;
 
-/** Settles like `work`, which gets a signal that aborts after `millis`. */
 async function inTime<T>(millis: number, server: string, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const limit = new AbortController();
   const timer = setTimeout(() => limit.abort(new Error(`${server} did not respond`)), millis);

@@ -1,7 +1,4 @@
-/**
- * Opens and serves the sockets that receive the queries of clients: UDP and TCP on each address of the DNS server. The sockets can come
- * from another process, and can be passed to another process, so that no query is lost when a process takes the place of another.
- */
+/** The UDP and TCP sockets of the DNS server. A process can pass them to its successor, so that no query is lost. */
 import { createSocket, type RemoteInfo, type Socket as UdpSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { createServer, type Server, type Socket } from 'node:net';
@@ -14,7 +11,7 @@ export interface Listener {
   tcp: Server;
 }
 
-/** Opens the sockets. `port`: 0 chooses a free one. Rejects with the error of the system call if one cannot be opened. */
+/** Opens the sockets; `port` 0 chooses a free one. Rejects with the error of the system call. */
 export async function openListener(address: string, port: number): Promise<Listener> {
   const tcp = createServer({ allowHalfOpen: true });
   const udp = createSocket({ type: address.includes(':') ? 'udp6' : 'udp4', lookup: alreadyNumeric });
@@ -39,15 +36,15 @@ type Lookup = NonNullable<
   Parameters<typeof createSocket>[0] extends infer T ? Extract<T, { lookup?: unknown }>['lookup'] : never
 >;
 
-/** A `lookup` function for UDP sockets. It returns its argument, because all peers are given by their addresses. */
+/** A `lookup` for UDP sockets whose peers are numeric addresses. */
 const alreadyNumeric: Lookup = (host, _, callback) => callback(null, host, host.includes(':') ? 6 : 4);
 
 export interface Serving {
-  /** Accepts no more connections and receives no more queries; connections that exist are served until they end. */
+  /** Accepts no more connections and queries. Existing connections are served until they end. */
   close(): void;
 }
 
-/** Answers queries until close() of the result is called. Calls `failed` for unexpected errors. */
+/** Calls `failed` for unexpected errors. */
 export function serve({ udp, tcp }: Listener, answer: Responder, failed: (error: Error) => void): Serving {
   udp.on('error', failed);
   tcp.on('error', failed);

@@ -2,13 +2,12 @@
  * The DNS process of an engine. It answers the queries of Pods even while the engine is busy, and without an engine, from the last records
  * that an engine has sent.
  *
- * Boundary: the engine starts the process and feeds it (src/network/dns); `lifepod down` ends it. control.ts receives the records,
- * listeners.ts the queries, and responder.ts answers them.
+ * Boundary: the engine starts the process and feeds it (src/network/dns); `lifepod down` ends it.
  * Invariants:
- *  1. No query is answered before the process has received all records once: until then, queries wait.
- *  2. Once it serves, the process ends only because of SIGTERM, because another process has taken its place, or because the file of its
- *     control socket was removed or replaced.
- *  3. It imports only what it needs, and all of it at its start: its memory is small, and the files may be replaced while it runs.
+ *  1. Queries wait until the process has received all records once.
+ *  2. Once it serves, the process ends only on SIGTERM, when another process takes its place, or when the file of its control socket is
+ *     removed or replaced.
+ *  3. It imports only what it needs, and at its start: its memory is small, and the files may be replaced while it runs.
  */
 import { writeFileSync } from 'node:fs';
 import { Control, watchPath } from './control.ts';
@@ -19,7 +18,7 @@ import { createResponder, type Responder } from './responder.ts';
 import { readArguments } from './settings.ts';
 import { type PassedSocket, report, requestSockets, startSuccessor } from './take-over.ts';
 
-/** Queries beyond this number are dropped while the records are not known. */
+/** Further queries are dropped until the records are known. */
 const MAX_EARLY = 1000;
 
 const { socket: path, settings, takesOver } = readArguments(process.argv.slice(2));
@@ -88,10 +87,6 @@ function handOver(command: string, args: string[]): void {
   });
 }
 
-/**
- * Resolves with a listener for each address. Uses the passed sockets with the right address and port, closes the other passed sockets, and
- * opens the missing ones.
- */
 async function openListeners(passed: readonly PassedSocket[]): Promise<Listener[]> {
   const usable = passed.filter(
     ({ address, port }) => addresses.includes(address) && (settings.port === 0 || settings.port === port),
@@ -139,13 +134,11 @@ try {
   }
 }
 
-/**
- * Gives the process the name that ps(1) shows, like nameProcess() of src/platform/processes.ts. That module would need more memory.
- */
+/** Sets the name that ps(1) shows. nameProcess() of src/platform/processes.ts would need more memory. */
 function nameProcess(): void {
   try {
     writeFileSync('/proc/self/comm', 'lifepod-dns');
   } catch {
-    // The process works without this name, which is only for people.
+    // The process does not need the name.
   }
 }

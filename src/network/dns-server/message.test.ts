@@ -1,4 +1,3 @@
-/** Tests the parser and the responder with messages of another library, and with random and hostile bytes. */
 import { decode, encode, type Packet } from 'dns-packet';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -14,7 +13,7 @@ const parsed = (message: Buffer): Query => {
   return result.query;
 };
 
-/** A label of letters, digits, underscores and hyphens, which dns-packet encodes unchanged. */
+/** dns-packet encodes labels of these characters unchanged. */
 const label = fc.stringMatching(/^[a-zA-Z0-9_-]{1,63}$/);
 const name = fc
   .array(label, { minLength: 1, maxLength: 8 })
@@ -113,7 +112,7 @@ const unreachable: Forwarder = {
 const answer = createResponder({ data: () => zone, forwarder: unreachable, domain: 'cluster.local' });
 
 describe('random messages', () => {
-  /** Encoded queries, up to six bytes of which have been changed. */
+  /** Encoded queries with up to six changed bytes. */
   const damaged = fc
     .tuple(
       name,

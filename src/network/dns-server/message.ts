@@ -1,8 +1,8 @@
 /**
- * Reads DNS messages (RFC 1035, EDNS of RFC 6891). Pure.
+ * Reads DNS messages (RFC 1035, EDNS of RFC 6891).
  *
- * Invariant: the time and memory for a message are proportional to its length, whatever it contains: the number of records in a query is
- * limited before they are read, names are never longer than 255 bytes, and a compression pointer must point backwards.
+ * Invariant: the time and memory for a message are proportional to its length. Therefore the number of records in a query is limited before
+ * they are read, names have at most 255 bytes, and a compression pointer must point backwards.
  */
 
 export const RCODE = {
@@ -50,22 +50,20 @@ const MAX_NAME_BYTES = 255;
 const POINTER = 0xc0;
 
 export interface Edns {
-  /** The largest response over UDP that the client accepts, in bytes. */
+  /** The largest response over UDP that the client accepts. */
   udpBytes: number;
   version: number;
-  /** Whether the client wants signatures of DNSSEC. */
   wantsSignatures: boolean;
 }
 
 export interface Query {
   id: number;
-  /** The flags of the header: see FLAG. */
   flags: number;
   /** The bytes of the question's name, type and class, as the client sent them. */
   question: Buffer;
   /** The labels of the name in lower case, first label first, one character per byte. */
   labels: string[];
-  /** The bytes of the name in lower case, one character per byte; different for different names. */
+  /** The bytes of the name in lower case, one character per byte. Different names have different keys. */
   key: string;
   type: number;
   class: number;
@@ -73,12 +71,12 @@ export interface Query {
 }
 
 /**
- * The result of parseQuery(). `error`: the client gets a response with this code. `ignored`: the message is not a query, and a response
- * could start an endless exchange.
+ * `error`: the client gets a response with this code. `ignored`: the message is not a query, and a response could start an endless
+ * exchange.
  */
 export type ParsedQuery = { kind: 'query'; query: Query } | { kind: 'error'; rcode: number } | { kind: 'ignored' };
 
-/** Parses a message that a client has sent. Never throws: the result says whether the message is malformed or must be ignored. */
+/** Parses a message of a client. Never throws. */
 export function parseQuery(message: Buffer): ParsedQuery {
   if (message.length < HEADER_BYTES) return { kind: 'ignored' };
   const flags = message.readUInt16BE(2);
@@ -105,10 +103,7 @@ export function parseQuery(message: Buffer): ParsedQuery {
   };
 }
 
-/**
- * Returns whether the message has exactly one question, and at most one answer, one authority and two additional records, according to
- * the counts in its header.
- */
+/** The header announces one question, and at most one answer, one authority and two additional records. */
 const isShort = (message: Buffer): boolean =>
   message.readUInt16BE(4) === 1 &&
   message.readUInt16BE(6) <= 1 &&
@@ -132,7 +127,6 @@ export interface RecordPosition {
   type: number;
   class: number;
   ttl: number;
-  /** Whether the name of the record is the root. */
   isRoot: boolean;
   start: number;
   ttlAt: number;
@@ -141,8 +135,8 @@ export interface RecordPosition {
 }
 
 /**
- * Returns the positions of all records, the first of which begins at `from`; undefined if the message is malformed. Reads no name beyond a
- * pointer.
+ * Returns the positions of all records, the first of which begins at `from`; undefined if the message is malformed. Compression pointers
+ * are not followed.
  */
 export function readRecords(message: Buffer, from: number): RecordPosition[] | undefined {
   const records: RecordPosition[] = [];
@@ -172,7 +166,6 @@ export function readRecords(message: Buffer, from: number): RecordPosition[] | u
   return records;
 }
 
-/** Returns the position after the name; undefined if the name is malformed. */
 function skipName(message: Buffer, from: number): number | undefined {
   let at = from;
   while (at < message.length) {
@@ -187,14 +180,13 @@ function skipName(message: Buffer, from: number): number | undefined {
 }
 
 export interface Name {
-  /** The labels in lower case, and the key: see Query. */
+  /** See Query. */
   labels: string[];
   key: string;
-  /** The position after the name. */
   end: number;
 }
 
-/** Reads the name at `from`; undefined if it is malformed. If `mayPoint` is false, a compression pointer is an error. */
+/** Returns undefined if the name at `from` is malformed, or has a compression pointer although `mayPoint` is false. */
 export function readName(message: Buffer, from: number, mayPoint: boolean): Name | undefined {
   const labels: string[] = [];
   let key = '';
@@ -225,7 +217,7 @@ export function readName(message: Buffer, from: number, mayPoint: boolean): Name
   return undefined;
 }
 
-/** Returns the bytes as characters, with ASCII letters in lower case: DNS ignores only the case of ASCII letters. */
+/** DNS ignores the case of ASCII letters only. */
 function lowerCase(message: Buffer, start: number, end: number): string {
   const text = message.toString('latin1', start, end);
   return /[A-Z]/.test(text) ? text.replace(/[A-Z]+/g, (letters) => letters.toLowerCase()) : text;

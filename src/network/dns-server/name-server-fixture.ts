@@ -1,4 +1,3 @@
-/** For tests of the forwarder: a name server on loopback whose responses the test determines. */
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
@@ -7,12 +6,12 @@ import { serveConnection } from './tcp.ts';
 
 export interface NameServer {
   port: number;
-  /** The questions that have arrived, such as `udp A example.com`. */
+  /** Such as `udp A example.com`. */
   asked: string[];
   close(): void;
 }
 
-/** Starts a name server on UDP and TCP. `reply` returns the response to a query, or undefined for no response. */
+/** The name server does not respond where `reply` returns undefined. */
 export async function startNameServer(
   reply: (query: Packet, transport: 'udp' | 'tcp') => Partial<Packet> | Buffer | undefined,
   address = '127.0.0.1',

@@ -1,39 +1,35 @@
 /**
  * The messages between the engine and the DNS process: JSON, one message per line.
  *
- * The process greets the engine with `hello`. The engine then sends all records between `begin` and `end`, which replace the records of the
- * process, and after that each change. `end` and `flush` are confirmed with `done`. A process of any version understands `replace`, which
- * has the form {"op":"replace","command":…,"args":[…]}, and greets with {"hello":{"identity":…}}; all other messages may change, because
- * the engine sends them only to a process with its own identity, or if the process could not be replaced.
+ * The process greets the engine with `hello`. The engine sends all records between `begin` and `end`, and then each change. The process
+ * confirms `end` and `flush` with `done`. Two messages must keep their form, because processes of all versions understand them:
+ * {"op":"replace","command":…,"args":[…]} and {"hello":{"identity":…}}.
  */
 
 export interface PortRecord {
-  /** The name in lower case; empty for a port without a name. */
+  /** In lower case; empty for a port without a name. */
   name: string;
-  /** The protocol in lower case, such as tcp. */
+  /** In lower case, such as tcp. */
   protocol: string;
   port: number;
 }
 
-/** The properties of a Service that DNS needs. */
 export interface ServiceRecord {
   namespace: string;
   name: string;
-  /** The cluster IPs; empty for a headless Service and for one of type ExternalName. */
+  /** Empty for a headless Service and for one of type ExternalName. */
   ips: string[];
   ports: PortRecord[];
-  /** The target of a Service of type ExternalName. */
+  /** Set for a Service of type ExternalName. */
   externalName?: string;
 }
 
-/** The ready endpoints of an EndpointSlice. */
 export interface SliceRecord {
   namespace: string;
   name: string;
-  /** The name of the Service. */
   service: string;
   ports: PortRecord[];
-  /** The first address of each ready endpoint, and the host name of the endpoint. The host name is empty for most endpoints. */
+  /** The first address and the host name of each ready endpoint. Most host names are empty. */
   endpoints: [address: string, hostname: string][];
 }
 
@@ -59,10 +55,9 @@ export type EngineMessage =
   | { op: 'replace'; command: string; args: string[] };
 
 export interface Hello {
-  /** A text that differs between processes with different code or settings. */
+  /** Differs between processes with different code or settings. */
   identity: string;
   pid: number;
-  /** The port on which the process listens. */
   port: number;
 }
 
@@ -70,5 +65,5 @@ export type ProcessMessage =
   | { hello: Hello }
   | { done: number }
   | { log: { level: 'info' | 'warn' | 'error'; message: string; fields?: Record<string, unknown> } }
-  /** Reports the result of a `replace` message: whether the new process now listens on the socket instead of this one. */
+  /** The result of a `replace` message: whether the new process now listens on the socket instead of this one. */
   | { replaced: boolean };

@@ -1,15 +1,12 @@
-/**
- * Reads the name servers of the machine. The files are checked before each use, which takes a few microseconds, so that a change applies
- * to the next query.
- */
+/** Reads the name servers of the machine. The files are checked before each use, which takes a few microseconds. */
 import { readFileSync, statSync } from 'node:fs';
 import { isIP } from 'node:net';
 
-/** The maximum number of servers that are used. The resolver of the C library uses three at most: resolv.conf(5). */
+/** The resolver of the C library uses three at most: resolv.conf(5). */
 const MAX_SERVERS = 8;
 
 export interface MachineServers {
-  /** Returns the addresses of the servers, in the order of the file. */
+  /** In the order of the file. */
   current(): readonly string[];
 }
 
@@ -20,8 +17,7 @@ interface ReadFile {
 
 /**
  * Returns access to the name servers in `file`, a resolv.conf. `behindStubs`: the file in which systemd-resolved lists the servers behind
- * its stub; it is used if `file` lists only addresses of the loopback network. `exclude`: the addresses of the DNS server itself, to which
- * it must not forward.
+ * its stub; it is used if `file` lists only loopback addresses. `exclude`: the addresses of the DNS server itself.
  */
 export function machineServers(
   file: string,
@@ -48,7 +44,6 @@ export function machineServers(
   };
 }
 
-/** Returns a text that changes with the file; undefined if there is no file. */
 function versionOf(path: string): string | undefined {
   const stat = statSync(path, { throwIfNoEntry: false, bigint: true });
   return stat === undefined ? undefined : `${stat.ino} ${stat.mtimeNs} ${stat.ctimeNs} ${stat.size}`;

@@ -1,7 +1,7 @@
 /**
  * Answers one DNS message: from the zone if the question is for a cluster name, else from the machine's name servers.
  *
- * Invariant: whatever the message contains, the responder neither throws nor rejects because of it, and it answers a message only once.
+ * Invariant: whatever the message contains, the responder neither throws nor rejects because of it.
  */
 import { aliasesAndAddresses, negativeAuthorities, relay } from './foreign-response.ts';
 import type { Answered, Forwarder } from './forwarder.ts';
@@ -11,27 +11,24 @@ import { answerQuestion, type MostRecords, startOfAuthority, type ZoneRecord } f
 import type { ZoneData } from './zone-data.ts';
 
 /**
- * The number of records after which an answer ends. So many records do not fit into a message, which is then marked as truncated: an
- * address takes 16 bytes, and an SRV record, whose target is not compressed, at least 31, as for a.b.c.svc.d.
+ * More records do not fit into a message: an address takes 16 bytes, and an SRV record, whose target is not compressed, at least 31, as for
+ * a.b.c.svc.d.
  */
 const MOST_RECORDS: Record<Transport, MostRecords> = {
   udp: { addresses: 100, services: 50 },
   tcp: { addresses: 4096, services: 2200 },
 };
-/** The maximum number of aliases that are followed one after another. */
 const MAX_ALIASES = 8;
-/** The largest number of records of a name server that are added to the answer for an alias. */
 const MAX_ALIAS_RECORDS = 64;
 
 export interface ResponderOptions {
-  /** Returns the current data of the zone. */
   data: () => ZoneData;
   forwarder: Forwarder;
-  /** The domain of cluster names in lower case, such as cluster.local. */
+  /** In lower case, such as cluster.local. */
   domain: string;
 }
 
-/** Returns the response, or undefined if the message must not be answered. `client`: the address of the client. */
+/** Returns undefined if the message must not be answered. `client`: the address of the client. */
 export type Responder = (
   message: Buffer,
   transport: Transport,
@@ -67,7 +64,7 @@ class Answers {
     this.#options = options;
   }
 
-  /** Returns the response from the zone, or the alias that must be followed; undefined if the question is for another zone. */
+  /** Returns undefined if the question is for another zone. */
   local(query: Query, transport: Transport): Response | Alias | undefined {
     const { domain, data } = this.#options;
     const found = answerQuestion(query.labels, query.type, domain, data(), MOST_RECORDS[transport]);
@@ -96,10 +93,7 @@ class Answers {
     };
   }
 
-  /**
-   * Returns the stored response of a name server, or a promise of a new response. The response has the code serverFailure if the forwarder
-   * rejects.
-   */
+  /** Returns the stored response of a name server, or else a promise of a new response. Failures of the forwarder become serverFailure. */
   foreign(query: Query, transport: Transport, client: string): Buffer | Promise<Buffer> {
     const { forwarder } = this.#options;
     const reply = ({ response, ageSeconds }: Answered): Buffer => relay(response, query, ageSeconds, transport);
@@ -109,10 +103,8 @@ class Answers {
   }
 
   /**
-   * Resolves with the response for an alias, with the records of its target and the code of its last name (RFC 6604). If the target cannot
-   * be resolved, if there are more than MAX_ALIASES aliases in a row, or if the question is not for addresses, the response contains only
-   * the aliases that were found. If the target has no addresses, the response contains the SOA record of its zone, without which resolvers
-   * do not cache a negative answer (RFC 2308).
+   * Resolves with the alias, the records of its target and the code of the last name (RFC 6604). If the target cannot be resolved, the
+   * response contains only the aliases. The SOA record of the target's zone allows resolvers to cache a negative answer (RFC 2308).
    */
   async followed(query: Query, first: Alias, transport: Transport, client: string): Promise<Response> {
     const answers = [...first.alias];
@@ -168,7 +160,7 @@ function refusalOf(query: Query): number | undefined {
 const failure = (query: Query, rcode: number, transport: Transport): Buffer =>
   respond(query, { rcode, isAuthoritative: false, answers: [], authorities: [], additionals: [] }, transport);
 
-/** Returns the query with another name; undefined if the text is not a name. */
+/** Returns undefined if `target` is not a name. */
 function targetQuery(query: Query, target: string): Query | undefined {
   const labels = target.toLowerCase().replace(/\.$/, '').split('.');
   if (target.length > 253 || labels.some((label) => label === '' || label.length > 63)) return undefined;
@@ -178,7 +170,7 @@ function targetQuery(query: Query, target: string): Query | undefined {
   return { ...query, labels, key, question };
 }
 
-/** Returns the answers. Addresses are rotated by `turn`, because many clients use only the first address. */
+/** Rotates addresses, because many clients use only the first one. */
 function rotated(answers: ZoneRecord[], type: number, turn: number): ZoneRecord[] {
   if (answers.length < 2 || (type !== TYPE.A && type !== TYPE.AAAA)) return answers;
   const first = turn % answers.length;

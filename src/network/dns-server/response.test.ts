@@ -1,4 +1,3 @@
-/** Tests the responses of the zone: their encoding, read by another library, and their limits. */
 import { decode, type Packet } from 'dns-packet';
 import { describe, expect, it } from 'vitest';
 import { opt, question } from './dns-client-fixture.ts';

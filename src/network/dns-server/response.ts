@@ -1,18 +1,17 @@
 /**
- * Encodes the DNS server's own responses, within the size limit of the transport. Names are compressed: without that, a client that
- * accepts only 512 bytes, such as musl's resolver, would need TCP for the addresses of ten endpoints. Pure.
+ * Encodes the DNS server's own responses, within the size limit of the transport. Names are compressed: otherwise, a client that accepts
+ * only 512 bytes, such as musl's resolver, would need TCP for the addresses of ten endpoints.
  */
 import { addressBytes } from './addresses.ts';
 import { CLASS_IN, FLAG, HEADER_BYTES, type Query, TYPE } from './message.ts';
 import { TTL_SECONDS, type ZoneRecord } from './zone.ts';
 
 const CLASSIC_UDP_BYTES = 512;
-/** The maximum size of a response over UDP. Messages up to this size are never fragmented in practice. Source: DNS flag day 2020. */
+/** Messages up to this size are not fragmented in practice. Source: DNS flag day 2020. */
 export const MAX_UDP_BYTES = 1232;
-/** The maximum size of a response over TCP, where the length of a message is sent as two bytes. */
+/** TCP sends the length of a message in two bytes. */
 const MAX_TCP_BYTES = 65_535;
 const OPT_BYTES = 11;
-/** The largest offset to which a compression pointer can point. */
 const MAX_POINTER = 0x3fff;
 
 export type Transport = 'udp' | 'tcp';
@@ -21,25 +20,21 @@ export interface Response {
   rcode: number;
   /** Whether the answer comes from the cluster's own zone. */
   isAuthoritative: boolean;
-  /**
-   * Whether records are already missing, for example from a truncated response of a name server. The client should repeat the query over
-   * TCP.
-   */
+  /** Records are already missing, for example from a truncated response of a name server. The client should repeat the query over TCP. */
   isTruncated?: boolean;
   answers: ZoneRecord[];
   authorities: ZoneRecord[];
   additionals: ZoneRecord[];
 }
 
-/** Returns the maximum size of a response to the query in bytes. */
 export const limitOf = ({ edns }: Query, transport: Transport): number =>
   transport === 'tcp'
     ? MAX_TCP_BYTES
     : Math.min(MAX_UDP_BYTES, Math.max(CLASSIC_UDP_BYTES, edns?.udpBytes ?? CLASSIC_UDP_BYTES));
 
 /**
- * Returns the encoded response. If the answers and authorities do not all fit, the response is marked as truncated and contains the records
- * that fit, because older resolvers use them instead of repeating the query over TCP. Additional records that do not fit are omitted.
+ * If the answers and authorities do not fit, the response is marked as truncated and contains the records that fit: older resolvers use
+ * them instead of repeating the query over TCP. Additional records that do not fit are omitted.
  */
 export function respond(query: Query, response: Response, transport: Transport): Buffer {
   const limit = limitOf(query, transport);
@@ -67,7 +62,7 @@ export function respond(query: Query, response: Response, transport: Transport):
 export const responseFlags = ({ flags }: Query, rcode: number): number =>
   FLAG.response | FLAG.recursionAvailable | (flags & (FLAG.recursionDesired | FLAG.checkingDisabled)) | (rcode & 0xf);
 
-/** Writes this server's OPT record at the position, which needs 11 bytes, and returns the position after it. */
+/** Returns the position after the record. */
 export function writeOpt(buffer: Buffer, at: number, { edns }: Query, rcode: number): number {
   buffer.writeUInt8(0, at);
   buffer.writeUInt16BE(TYPE.OPT, at + 1);
@@ -77,7 +72,6 @@ export function writeOpt(buffer: Buffer, at: number, { edns }: Query, rcode: num
   return at + OPT_BYTES;
 }
 
-/** A message under construction. A record that does not fit leaves it unchanged. */
 class Writer {
   readonly #query: Query;
   readonly #limit: number;
@@ -96,7 +90,7 @@ class Writer {
     if (!query.labels.some((label) => label.includes('.'))) this.#addNames(query.labels, HEADER_BYTES);
   }
 
-  /** Adds the record and returns true if it fits; otherwise returns false. */
+  /** Returns false and leaves the message unchanged if the record does not fit. */
   add(record: ZoneRecord): boolean {
     const start = this.#at;
     const known = this.#names.size;
@@ -203,10 +197,7 @@ class Writer {
   }
 }
 
-/**
- * Returns a response with the code and without records. It has no question, because the question of the query may be missing or unreadable.
- * The ID, the opcode and the flag `recursionDesired` are those of the query.
- */
+/** The response has no question, because that of the query may be missing or unreadable. */
 export function errorResponse(message: Buffer, rcode: number): Buffer {
   const response = Buffer.alloc(HEADER_BYTES);
   message.copy(response, 0, 0, 2);

@@ -1,7 +1,6 @@
 /**
- * How a DNS process takes the place of another without losing a query. The older process starts the newer one and remains in service until
- * the newer one has all records. Then it passes its sockets, with the queries that wait in them, and ends when it has answered the
- * queries that it has received.
+ * How a DNS process takes the place of another without losing a query. The older process serves until the newer one has all records. Then
+ * the older process passes its sockets, with the queries that wait in them.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import type { Socket as UdpSocket } from 'node:dgram';
@@ -11,15 +10,13 @@ import { type Listener, portOf } from './listeners.ts';
 import { type ChildMessage, type SocketMessage, TAKE_OVER } from './settings.ts';
 
 export interface Successor {
-  /** The newer process listens on the socket for the engine. */
   listening(): void;
-  /** The newer process answers queries. */
   serving(): void;
   /** The newer process has ended before it answered queries. */
   failed(): void;
 }
 
-/** Starts the newer process, and passes the sockets of `listeners` to it on request. Reports the progress of the newer process to `on`. */
+/** Starts the newer process, and passes the sockets of `listeners` to it on request. */
 export function startSuccessor(command: string, args: string[], listeners: readonly Listener[], on: Successor): void {
   const child = spawn(command, [...args, TAKE_OVER], { detached: true, stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
   let isServing = false;
@@ -56,14 +53,11 @@ export interface PassedSocket {
   port: number;
   udp?: UdpSocket;
   tcp?: Server;
-  /** One function for each socket. It delivers the queries or connections that the socket has received since it was passed. */
+  /** Each function delivers the queries or connections that one socket has received since it was passed. */
   releases: (() => void)[];
 }
 
-/**
- * Asks the older process for its sockets, and resolves with them. If the older process disconnects earlier, resolves with the sockets that
- * have arrived.
- */
+/** Asks the older process for its sockets. If the older process disconnects early, resolves with the sockets that have arrived. */
 export function requestSockets(): Promise<PassedSocket[]> {
   const passed = new Map<string, PassedSocket>();
   return new Promise((resolve) => {
@@ -84,8 +78,8 @@ export function requestSockets(): Promise<PassedSocket[]> {
 }
 
 /**
- * Stores the events of a passed socket, which may receive messages or connections immediately. Returns a function that emits the stored
- * events and stores no more.
+ * Stores the events of a passed socket, which may receive messages or connections immediately. The result emits the stored events and ends
+ * the storing.
  */
 function hold(socket: EventEmitter, event: string): () => void {
   const held: unknown[][] = [];
@@ -97,7 +91,7 @@ function hold(socket: EventEmitter, event: string): () => void {
   };
 }
 
-/** Sends the message to the process that started this one, if that process still exists. */
+/** Does nothing if the process that started this one has ended. */
 export function report(message: ChildMessage): void {
   if (process.connected) process.send?.(message, undefined, {}, () => undefined);
 }

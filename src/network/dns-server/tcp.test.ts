@@ -1,4 +1,3 @@
-/** Tests TCP clients that do not read their responses, that have closed their side of the connection, or that open many connections. */
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { Duplex } from 'node:stream';
@@ -81,7 +80,6 @@ test('the length and the message may arrive in pieces', async () => {
   client.destroy();
 });
 
-/** Opens a connection from the local address, and resolves when the server has answered a query on it. */
 async function openAnswered(port: number, localAddress: string): Promise<Socket> {
   const client = connect({ port, host: '127.0.0.1', localAddress });
   onTestFinished(() => {
@@ -96,7 +94,7 @@ async function askAgain(client: Socket): Promise<void> {
   await once(client, 'data');
 }
 
-/** Opens connections one after another, so that the server accepts them in this order. */
+/** The server accepts the connections in this order. */
 async function openMany(port: number, count: number, localAddress: string): Promise<Socket[]> {
   const opened: Socket[] = [];
   for (let i = 0; i < count; i++) opened.push(await openAnswered(port, localAddress));
@@ -126,10 +124,7 @@ test('while four clients hold all other connections, a client keeps the one that
   await vi.waitFor(() => expect(held.filter(({ destroyed }) => !destroyed)).toHaveLength(254), { timeout: 10_000 });
 });
 
-/**
- * Serves a connection with fake timers, and returns its socket. `write` gets a function that reports that the client has read a response.
- * `wait` lets 6 s pass.
- */
+/** Serves a connection with fake timers. `write` gets a function that reports that the client has read a response. `wait` lets 6 s pass. */
 function connectionOf(
   answer: Buffer,
   write: (done: () => void) => void,

@@ -1,17 +1,17 @@
-/** Serves the TCP connections of DNS clients, on which each message is preceded by its length, and limits their number. */
+/** Serves the TCP connections of DNS clients, and limits their number. */
 import type { Socket } from 'node:net';
 
 /**
- * After this time without a whole query and without a response that the client has read, a connection is closed. Single bytes do not count,
- * because a client could hold a connection with them. Source: RFC 7766, section 6.2.3.
+ * A connection is closed after this time without a whole query or a response that the client has read. Single bytes do not count, because a
+ * client could hold a connection with them. Source: RFC 7766, section 6.2.3.
  */
 const IDLE_MILLIS = 10_000;
-/** Maximum number of concurrent queries of one connection, enough for a resolver that sends its A and AAAA queries together. */
+/** Enough for a resolver that sends its A and AAAA queries together. */
 const MAX_UNDER_WAY = 4;
 const MAX_CONNECTIONS = 256;
 const MAX_CONNECTIONS_OF_CLIENT = 64;
 
-/** Returns the DNS message with its length in two bytes before it, as TCP requires. */
+/** DNS over TCP requires the length in two bytes before the message. */
 export function withLength(message: Buffer): Buffer {
   const length = Buffer.alloc(2);
   length.writeUInt16BE(message.length);
@@ -20,7 +20,7 @@ export function withLength(message: Buffer): Buffer {
 
 /**
  * Answers the messages of the connection. Calls `failed` if `answer` rejects, and `used` for each whole query and for each response that
- * the client has read. The socket must allow half-open connections, so that a client that ends its half still gets the pending responses.
+ * the client has read. The socket must allow half-open connections: a client that ends its half still gets the pending responses.
  */
 export function serveConnection(
   socket: Socket,
@@ -43,10 +43,7 @@ export function serveConnection(
     pending = pending.subarray(end);
     return message;
   };
-  /**
-   * Returns whether the next message may be processed. Messages wait while the client does not read its responses, because unread
-   * responses would fill the memory.
-   */
+  /** Messages wait while the client does not read its responses, because unread responses would fill the memory. */
   const mayTake = (): boolean => underWay < MAX_UNDER_WAY && !socket.writableNeedDrain && !socket.destroyed;
   const take = (): void => {
     while (mayTake()) {
@@ -86,18 +83,17 @@ export function serveConnection(
 }
 
 /**
- * Limits the number of open connections. If there are too many, a new connection replaces another one, so that clients that hold
- * connections cannot keep others out.
- * Source: RFC 7766, sections 6.2.2 (limits per client) and 6.2.3 (idle connections may be closed under load).
+ * Limits the number of open connections. A new connection replaces an idle one, so that clients that hold connections cannot keep others
+ * out. Source: RFC 7766, sections 6.2.2 (limits per client) and 6.2.3 (idle connections may be closed under load).
  */
 export class Connections {
-  /** The client of each connection. The connection that has been idle longest is the first. */
+  /** The connection that has been idle longest is the first. */
   readonly #clients = new Map<Socket, string>();
   readonly #counts = new Map<string, number>();
 
   /**
-   * Adds a connection of a client. If a limit is reached, first closes the connection that has been idle longest: among those of this
-   * client at MAX_CONNECTIONS_OF_CLIENT, or among those of the clients with the most connections at MAX_CONNECTIONS.
+   * Adds a connection. At MAX_CONNECTIONS_OF_CLIENT, closes the idlest connection of this client; at MAX_CONNECTIONS, the idlest one of the
+   * clients with the most connections.
    */
   add(socket: Socket, client: string): void {
     if (this.#count(client) >= MAX_CONNECTIONS_OF_CLIENT) this.#closeIdlest(new Set([client]));
@@ -107,7 +103,6 @@ export class Connections {
     socket.once('close', () => this.#remove(socket));
   }
 
-  /** Records that the connection has been used, so that it becomes the last one to be closed. */
   used(socket: Socket): void {
     const client = this.#clients.get(socket);
     if (client === undefined) return;
@@ -119,7 +114,6 @@ export class Connections {
     return this.#counts.get(client) ?? 0;
   }
 
-  /** Returns the clients that have the most connections. */
   #greediest(): Set<string> {
     const most = Math.max(...this.#counts.values());
     return new Set([...this.#counts.keys()].filter((client) => this.#count(client) === most));

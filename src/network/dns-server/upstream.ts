@@ -1,12 +1,11 @@
-/** Sends one query to one name server and receives its response. */
 import { randomInt } from 'node:crypto';
 import { createSocket } from 'node:dgram';
 import { connect, isIPv6 } from 'node:net';
 import { withLength } from './tcp.ts';
 
 /**
- * Sends the query with a random ID. Resolves with a response that has this ID and that `accepts` accepts. Other messages are ignored over
- * UDP, and rejected over TCP. Rejects with the reason of the signal when it aborts, and if the server cannot be reached.
+ * Sends the query with a random ID. Resolves with a response with this ID that `accepts` accepts. Other messages are ignored over UDP, and
+ * rejected over TCP. Rejects when the signal aborts, and if the server cannot be reached.
  */
 export type Ask = (query: Buffer, server: Server, accepts: Accepts, signal: AbortSignal) => Promise<Buffer>;
 
@@ -16,7 +15,7 @@ export interface Server {
 }
 export type Accepts = (message: Buffer) => boolean;
 
-/** Sends each query from a port of its own and with a random ID, so that responses are hard to forge. */
+/** Each query has a port of its own and a random ID, so that responses are hard to forge. */
 export const askUdp: Ask = (query, server, accepts, signal) =>
   new Promise((resolve, reject) => {
     signal.throwIfAborted();

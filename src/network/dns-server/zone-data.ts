@@ -1,10 +1,8 @@
-/** Stores the Services, the ready endpoints and the namespaces for the zone, and finds them by name or address. */
 import { addressKey, endpointLabel } from './addresses.ts';
 import type { PortRecord, PutMessage, RecordKind, ServiceRecord, SliceRecord } from './protocol.ts';
 
-/** An endpoint that has a reverse name. */
 export interface NamedEndpoint {
-  /** The addressKey() of the endpoint's address. */
+  /** See addressKey(). */
   key: string;
   hostname: string;
   service: string;
@@ -12,47 +10,42 @@ export interface NamedEndpoint {
   slice: string;
 }
 
-/** An endpoint of a Service, as found by the first label of its name. */
 export interface LabelledEndpoint {
   ip: string;
   ports: readonly PortRecord[];
 }
 
-/** Access to the current Services, endpoints and namespaces. Keys are those of addressKey(). */
+/** Keys are those of addressKey(). */
 export interface ZoneData {
-  /** The serial number of the zone, which changes when the content changes. */
+  /** The serial number of the zone, which grows when the content changes. */
   readonly serial: number;
   service(namespace: string, name: string): ServiceRecord | undefined;
   hasNamespace(namespace: string): boolean;
-  /** Returns the Service with the cluster IP; undefined if there is none. */
   serviceAt(key: string): ServiceRecord | undefined;
   endpointsAt(key: string): Iterable<NamedEndpoint>;
   slices(namespace: string, service: string): Iterable<SliceRecord>;
-  /** Returns the endpoints of the Service whose names begin with the label. The label is in lower case. */
+  /** The label, the first one of the endpoint's name, is in lower case. */
   endpointsLabelled(namespace: string, service: string, label: string): Iterable<LabelledEndpoint>;
 }
 
 const NO_SLICES: ReadonlyMap<string, SliceRecord> = new Map();
 
-/** Stores the records in memory, and changes them one by one. The time to read a record does not depend on the number of other records. */
+/** The time to read a record does not depend on the number of other records. */
 export class StoredZone implements ZoneData {
   readonly #namespaces = new Set<string>();
   readonly #services = new Map<string, ServiceRecord>();
-  /** Slices by the namespace and name of their Service, and then by their own name. */
+  /** By the namespace and name of the Service, and then by the name of the slice. */
   readonly #slices = new Map<string, Map<string, SliceRecord>>();
-  /** The Service of each slice, by the namespace and name of the slice. */
+  /** By the namespace and name of the slice. */
   readonly #serviceOfSlice = new Map<string, string>();
   readonly #byClusterIp = new Map<string, ServiceRecord>();
-  /** By addressKey(): the endpoints at the address, by namespace, slice and host name. */
+  /** The outer key is an addressKey(); the inner key consists of namespace, slice and host name. */
   readonly #byEndpoint = new Map<string, Map<string, NamedEndpoint>>();
-  /**
-   * The addresses of each slice by the labels of their names. An entry is created when a slice is first searched for a label, because most
-   * slices never are.
-   */
+  /** Created on demand, because most slices are never searched for a label. */
   readonly #labelled = new WeakMap<SliceRecord, Map<string, string[]>>();
   #serial: number;
 
-  /** Creates an empty zone. `nowSeconds`: the time in seconds since the epoch, which becomes the first serial. */
+  /** `nowSeconds`: the time since the epoch, which becomes the first serial. */
   constructor(nowSeconds: number) {
     this.#serial = nowSeconds % 2 ** 32;
   }
@@ -150,7 +143,7 @@ export class StoredZone implements ZoneData {
   }
 }
 
-/** Returns the endpoints that have reverse names: those with a host name. */
+/** Only endpoints with a host name have reverse names. */
 const namedEndpoints = ({ namespace, name, service, endpoints }: SliceRecord): NamedEndpoint[] =>
   endpoints.flatMap(([address, hostname]) =>
     hostname === '' ? [] : [{ key: addressKey(address) ?? '', hostname, service, namespace, slice: name }],
@@ -158,7 +151,6 @@ const namedEndpoints = ({ namespace, name, service, endpoints }: SliceRecord): N
 
 const idOf = ({ namespace, slice, hostname }: NamedEndpoint): string => `${namespace}/${slice}/${hostname}`;
 
-/** Returns the addresses of the slice by the labels of their names, in lower case. */
 function addressesByLabel({ endpoints }: SliceRecord): Map<string, string[]> {
   const found = new Map<string, string[]>();
   for (const [ip, hostname] of endpoints) {

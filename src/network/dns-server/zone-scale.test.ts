@@ -1,4 +1,3 @@
-/** Tests that the work of a query or of a change does not grow with the zone, and that long answers are complete for each type. */
 import { expect, test } from 'vitest';
 import { TYPE } from './message.ts';
 import type { SliceRecord } from './protocol.ts';
@@ -11,7 +10,6 @@ const MOST = { addresses: 50, services: 30 };
 
 type Endpoints = SliceRecord['endpoints'];
 
-/** Returns a zone that counts how many endpoints are read. */
 function countedZone(): { zone: StoredZone; put: (slice: number, endpoints: Endpoints) => void; reads: () => number } {
   const zone = new StoredZone(1);
   let reads = 0;

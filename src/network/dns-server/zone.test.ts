@@ -50,7 +50,7 @@ slice('portless-1', { service: 'portless', ports: [], endpoints: [['10.0.0.9', '
 service('ns1', 'out', { externalName: 'example.com' });
 service('ns1', 'address', { externalName: '192.0.2.1' });
 
-/** Formats the answer as a short text. A semicolon separates the additional records. */
+/** A semicolon separates the additional records. */
 const show = (answer: ZoneAnswer): string => {
   if (answer.kind !== 'records' && answer.kind !== 'alias') return answer.kind;
   const text = ({ name, type, data }: ZoneRecord): string =>

@@ -1,8 +1,8 @@
 /**
- * Answers DNS questions for cluster names from the current Services and endpoints, without side effects.
- * Source: "Kubernetes DNS-Based Service Discovery" 1.1.0 and "DNS for Services and Pods" of v1.33. Where these documents leave a
- * choice, the answers are those of CoreDNS with kubeadm's Corefile. For example, a Pod's name is derived from an address in a namespace
- * that exists, whether or not a Pod has the address (`pods insecure`), and a reverse name that is not the cluster's is forwarded.
+ * Answers DNS questions for cluster names from the current Services and endpoints.
+ * Source: "Kubernetes DNS-Based Service Discovery" 1.1.0 and "DNS for Services and Pods" of v1.33. Where these documents leave a choice,
+ * the answers are those of CoreDNS with kubeadm's Corefile: for example, a Pod's name needs a namespace that exists, but not a Pod that has
+ * the address (`pods insecure`).
  */
 import { isIP } from 'node:net';
 import { addressBytes, endpointLabel, reverseKey } from './addresses.ts';
@@ -17,7 +17,7 @@ export interface Srv {
   target: string;
 }
 
-/** A DNS record. `name`: the owner of the record; absent: the name in the question. Names have no dot at the end. */
+/** `name`: the owner of the record; absent: the name in the question. Names have no dot at the end. */
 export type ZoneRecord = { name?: string } & (
   | { type: 'A' | 'AAAA' | 'CNAME' | 'NS' | 'PTR' | 'TXT'; data: string }
   | { type: 'SRV'; data: Srv }
@@ -29,29 +29,27 @@ export type ZoneAnswer =
   /** The name exists, but has no records of the type that was asked for. */
   | { kind: 'noData' }
   | { kind: 'nxDomain' }
-  /** The name belongs to a Service of type ExternalName: it is an alias (CNAME) of `target`. */
+  /** For a Service of type ExternalName. */
   | { kind: 'alias'; answers: ZoneRecord[]; target: string }
   /** The name is neither a cluster name nor the reverse name of a Service or an endpoint, so the question must be forwarded. */
   | { kind: 'foreign' };
 
-/** The maximum numbers of addresses and of SRV records in an answer. More records would not fit into the message. */
+/** More records would not fit into a message. */
 export interface MostRecords {
   addresses: number;
   services: number;
 }
 
 /**
- * How long clients may cache an answer. The value is CoreDNS's default. kubeadm's Corefile has 30 s, which would keep the addresses of
- * deleted Pods of headless Services in use for longer.
+ * How long clients may cache an answer. This is CoreDNS's default. kubeadm's Corefile has 30 s, which would keep the addresses of deleted
+ * Pods of headless Services in use for longer.
  */
 export const TTL_SECONDS = 5;
-/** Maximum number of reverse names of one address. */
 const MOST_NAMES = 100;
 const SPEC_VERSION = '1.1.0';
 
 /**
- * Returns the answer to the question for a name and a type. `labels`: the labels of the name in lower case, first label first. `domain`:
- * the cluster's domain in lower case, such as cluster.local.
+ * `labels`: the labels of the name in lower case, first label first. `domain`: the cluster's domain in lower case, such as cluster.local.
  */
 export function answerQuestion(
   labels: readonly string[],
@@ -80,7 +78,6 @@ const records = (answers: ZoneRecord[], additionals: ZoneRecord[] = []): ZoneAns
   additionals,
 });
 
-/** Returns the records that have the type; `noData` if there are none. */
 function ofType(type: number, all: ZoneRecord[]): ZoneAnswer {
   const found = all.filter((record) => isOfType(type, record.type));
   return found.length === 0 ? { kind: 'noData' } : records(found);
@@ -96,7 +93,6 @@ const address = (ip: string, name?: string): ZoneRecord => ({
   data: ip,
 });
 
-/** Returns the SOA record of a zone, which states how long resolvers may cache negative answers. */
 const startOf = (zone: string, { serial }: ZoneData): ZoneRecord => ({
   name: zone,
   type: 'SOA',
@@ -104,8 +100,8 @@ const startOf = (zone: string, { serial }: ZoneData): ZoneRecord => ({
 });
 
 /**
- * Returns the SOA record of the zone to which a name of this server belongs: of the cluster's domain, or of in-addr.arpa or ip6.arpa for a
- * reverse name, because resolvers ignore the record of a zone that does not contain the name.
+ * Returns the SOA record of the zone of the name. For a reverse name, this is in-addr.arpa or ip6.arpa, because resolvers ignore the record
+ * of a zone that does not contain the name.
  */
 export const startOfAuthority = (labels: readonly string[], domain: string, data: ZoneData): ZoneRecord =>
   startOf(labels.at(-1) === 'arpa' ? labels.slice(-2).join('.') : domain, data);
@@ -113,7 +109,7 @@ export const startOfAuthority = (labels: readonly string[], domain: string, data
 const apexAnswer = (type: number, domain: string, data: ZoneData): ZoneAnswer =>
   ofType(type, [startOf(domain, data), { name: domain, type: 'NS', data: `ns.dns.${domain}` }]);
 
-/** Returns the answer for a name below `dns`: the name server ns.dns has the addresses of the Service kube-dns. */
+/** The name server ns.dns has the addresses of the Service kube-dns. */
 function nameServerAnswer(labels: string[], type: number, data: ZoneData): ZoneAnswer {
   if (labels.length === 0) return { kind: 'noData' };
   if (labels.length > 1 || labels[0] !== 'ns') return { kind: 'nxDomain' };
@@ -123,10 +119,7 @@ function nameServerAnswer(labels: string[], type: number, data: ZoneData): ZoneA
   );
 }
 
-/**
- * Returns the answer for a name below `svc`. `labels`: the labels before `svc`, last label first: namespace, Service, and either protocol
- * and port or an endpoint.
- */
+/** `labels`: the labels before `svc`, last label first: namespace, Service, and either protocol and port or an endpoint. */
 function serviceAnswer(
   labels: string[],
   type: number,
@@ -165,7 +158,7 @@ const isHeadless = ({ ips }: ServiceRecord): boolean => ips.length === 0;
 
 const slicesOf = ({ data, service }: Found): Iterable<SliceRecord> => data.slices(service.namespace, service.name);
 
-/** Returns whether the Service has an address of any family. */
+/** An address of either family counts, whatever the question is for. */
 function hasAddress(found: Found): boolean {
   if (!isHeadless(found.service)) return true;
   for (const { endpoints } of slicesOf(found)) if (endpoints.length > 0) return true;
@@ -201,7 +194,7 @@ function wholeService(found: Found, type: number): ZoneAnswer {
   );
 }
 
-/** Returns the answer for a name of the form _port._protocol.service.namespace.svc. `port` is undefined if its label is missing. */
+/** For names such as _port._protocol.service.namespace.svc. `port` is undefined if its label is missing. */
 function ports(found: Found, protocol: string, port: string | undefined, type: number): ZoneAnswer {
   const isAsked = port !== undefined && isOfType(type, 'SRV');
   const offers = offersOf(
@@ -214,7 +207,6 @@ function ports(found: Found, protocol: string, port: string | undefined, type: n
   return isAsked ? answer : { kind: 'noData' };
 }
 
-/** A target of SRV records: its name, its addresses and those of its ports that were asked for. */
 interface Offer {
   target: string;
   ips: readonly string[];
@@ -249,7 +241,7 @@ function srvAnswer(most: number, offers: Iterable<Offer>): ZoneAnswer | undefine
   return answers.size === 0 ? undefined : records([...answers.values()], [...targets.values()]);
 }
 
-/** Returns the answer for a name of the form hostname.service.namespace.svc or 10-0-0-7.service.namespace.svc. */
+/** For names such as hostname.service.namespace.svc or 10-0-0-7.service.namespace.svc. */
 function endpoint({ data, service, canonical, most }: Found, label: string, type: number): ZoneAnswer {
   const matching = [...data.endpointsLabelled(service.namespace, service.name, label)];
   if (matching.length === 0) return NONE;
@@ -265,7 +257,7 @@ function endpoint({ data, service, canonical, most }: Found, label: string, type
   );
 }
 
-/** Returns the answer for a name of the form 10-0-0-7.namespace.pod: the address that the name contains. */
+/** For names such as 10-0-0-7.namespace.pod. The answer is the address that the name contains. */
 function podAnswer(labels: string[], type: number, data: ZoneData): ZoneAnswer {
   const [namespace, pod] = labels;
   if (namespace === undefined) return { kind: 'noData' };
@@ -275,7 +267,7 @@ function podAnswer(labels: string[], type: number, data: ZoneData): ZoneAnswer {
   return addressBytes(text) === undefined ? NONE : ofType(type, [address(text)]);
 }
 
-/** Returns the answer for a reverse name, such as 7.0.0.10.in-addr.arpa. `labels`: the labels before `arpa`. */
+/** For names such as 7.0.0.10.in-addr.arpa. `labels`: the labels before `arpa`. */
 function reverseAnswer(labels: readonly string[], type: number, domain: string, data: ZoneData): ZoneAnswer {
   const key = reverseKey(labels);
   if (key === undefined) return { kind: 'foreign' };

@@ -1,4 +1,3 @@
-/** For tests that need DNS: a DNS process with the objects of a backend. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,23 +8,14 @@ import { silentLog } from '../../platform/silent-log.ts';
 import { type Dns, type DnsOptions, startDns } from './dns.ts';
 
 export interface TestDns extends Dns {
-  /** The folder of the socket. */
   folder: string;
-  /**
-   * Starts the DNS of another engine on the same socket, with other options. It finds the running process, and replaces this process if it
-   * has other settings.
-   */
+  /** Starts the DNS of another engine on the same socket. It replaces the running process if `other` changes the settings. */
   again(other?: Partial<DnsOptions>): Promise<Dns>;
-  /** Ends the connection to the process. */
   disconnect(): void;
-  /** Ends the process and removes the folder. */
   remove(): Promise<void>;
 }
 
-/**
- * Starts a DNS process with the objects of the client. `resolvConf`: the content of the file with the name servers for names outside the
- * cluster.
- */
+/** `resolvConf`: the content of the file with the name servers for names outside the cluster. */
 export async function startTestDns(
   client: Client,
   { resolvConf = '', ...other }: Partial<DnsOptions> = {},

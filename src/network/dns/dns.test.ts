@@ -1,4 +1,3 @@
-/** Tests the DNS process of an engine: with real processes and sockets on loopback. */
 import { once } from 'node:events';
 import { decode, type Packet } from 'dns-packet';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';

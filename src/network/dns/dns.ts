@@ -1,9 +1,9 @@
 /**
  * The engine's side of the cluster DNS: starts the DNS process, or finds one that is running, and feeds it.
  *
- * Boundary: the process (src/network/dns-server) answers the queries. It survives the engine, and the next engine feeds it again.
- * Invariants: a Service resolves as soon as its watch event has arrived. A process that ends is started again at once, with a back-off if
- * it ends again soon. Stopping the engine leaves the process running, like the Pods; `lifepod down` ends it.
+ * Boundary: the process (src/network/dns-server) answers the queries.
+ * Invariants: a process that ends is started again at once, with a back-off if it ends again soon. Stopping the engine leaves the process
+ * running, like the Pods; `lifepod down` ends it.
  */
 import type { SharedInformers } from '../../client/shared-informers.ts';
 import { onAbort } from '../../platform/on-abort.ts';
@@ -14,11 +14,10 @@ import { type DnsConnection, endDnsProcesses, openDnsProcess } from './process.t
 
 export interface DnsOptions {
   informers: SharedInformers;
-  /** The addresses on which the server listens. */
   addresses: string[];
-  /** The port on which the server listens; 0 means any free port. */
+  /** 0 means any free port. */
   port: number;
-  /** The domain of cluster names, such as cluster.local. */
+  /** Such as cluster.local. */
   clusterDomain: string;
   /** The path of a resolv.conf with the name servers for names outside the cluster. */
   resolvConf: string;
@@ -30,13 +29,13 @@ export interface DnsOptions {
   logFile: string;
   log: Log;
   timers: Timers;
-  /** Ends the connection to the process, which keeps running. */
+  /** The process keeps running after an abort. */
   signal: AbortSignal;
 }
 
 export interface Dns {
   port: number;
-  /** Returns the ID of the process; undefined while none is connected. */
+  /** Returns undefined while no process is connected. */
   pid(): number | undefined;
   /** Resolves when the connected process knows all changes that the informers have reported; immediately if none is connected. */
   flushed(): Promise<void>;
@@ -46,7 +45,7 @@ export interface Dns {
 
 const FIRST_RESTART_MILLIS = 50;
 const LONGEST_RESTART_MILLIS = 10_000;
-/** If a process has run for longer than this, its next restart follows without a pause. */
+/** A process that has run for longer is restarted without a pause. */
 const STABLE_MILLIS = 30_000;
 
 /**

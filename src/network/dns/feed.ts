@@ -1,8 +1,8 @@
 /**
- * Feeds the DNS process: sends it all records when it is connected, and then each change.
+ * Feeds the DNS process: sends all records on connection, and then each change.
  *
- * Invariant: the last message about an object contains its newest state. A change may be sent between the records of the first
- * transfer, which are read immediately before they are written.
+ * Invariant: the last message about an object contains its newest state. A change may be sent between the records of the first transfer, so
+ * these are read immediately before they are written.
  */
 import { once } from 'node:events';
 import type { EndpointSlice, Namespace, Service } from '../../api/generated/types.ts';
@@ -15,9 +15,8 @@ import type { EngineMessage, PutMessage, RecordKind } from '../dns-server/protoc
 import type { DnsConnection } from './process.ts';
 import { namespaceRecord, serviceRecord, sliceRecord } from './records.ts';
 
-/** The number of records that are sent in one piece. */
 const BATCH = 200;
-/** A process that leaves more than this number of bytes unread is disconnected. It gets all records when it is connected again. */
+/** A process that leaves more bytes unread is disconnected. On reconnection, it gets all records. */
 const MAX_UNREAD_BYTES = 64 * 2 ** 20;
 
 interface Source {
@@ -27,9 +26,10 @@ interface Source {
 }
 
 export interface Feed {
-  /** Resolves when the informers have their first lists. */
   synced: Promise<unknown>;
-  /** Sends all records, and then each change, over this connection only. Resolves when the process has all records. */
+  /**
+   * Sends all records, and then each change, over this connection instead of the previous one. Resolves when the process has all records.
+   */
   attach(connection: DnsConnection): Promise<void>;
 }
 

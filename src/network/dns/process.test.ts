@@ -1,4 +1,3 @@
-/** Tests the connection to a DNS process with a real socket. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';

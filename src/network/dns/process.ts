@@ -1,4 +1,3 @@
-/** Starts the DNS process, finds one that is running, replaces one with other code or settings, connects to it, and ends it. */
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
@@ -15,7 +14,7 @@ import type { EngineMessage, Hello, ProcessMessage } from '../dns-server/protoco
 import { type ChildMessage, type DnsSettings, dnsArguments, isDnsProcess } from '../dns-server/settings.ts';
 
 export interface DnsProcessOptions {
-  /** The path of the socket between the engine and the process; also identifies the process. */
+  /** The path of the socket between the engine and the process, which also identifies the process. */
   socket: string;
   /** The file to which a process that fails writes its error. */
   logFile: string;
@@ -28,16 +27,14 @@ export interface DnsConnection {
   hello: Hello;
   socket: Socket;
   send(message: EngineMessage): void;
-  /** Sends the message and resolves when the process has confirmed it. Rejects if the connection ends earlier. */
+  /** Resolves when the process has confirmed the message. Rejects if the connection ends earlier. */
   confirmed(op: 'end' | 'flush'): Promise<void>;
-  /** Resolves when the connection has ended, which also happens when the process ends. Never rejects. */
+  /** Resolves when the connection has ended. Never rejects. */
   closed: Promise<void>;
 }
 
 const MAIN = fileURLToPath(new URL(`../dns-server/main${extname(import.meta.url)}`, import.meta.url));
-/**
- * The options of Node.js for the process: see bin/lifepod. The process allocates little, so that the smallest young generation is enough.
- */
+/** The process allocates little, so that the smallest young generation is enough. See bin/lifepod for the other option. */
 const NODE_OPTIONS = ['--max-semi-space-size=1', ...(MAIN.endsWith('.ts') ? ['--no-wasm-tier-up'] : [])];
 /** A process that does not greet within this time is ended. */
 const GREETING_MILLIS = 5_000;
@@ -58,7 +55,6 @@ export async function openDnsProcess(options: DnsProcessOptions): Promise<DnsCon
   return replace(running, options, settings);
 }
 
-/** Returns a hash of the settings, the version of Node.js and the code of the process. A process with another hash is replaced. */
 function identityOf(settings: Omit<DnsSettings, 'identity'>): string {
   const hash = createHash('sha256').update(JSON.stringify(settings)).update(process.version);
   const folder = join(MAIN, '..');
@@ -69,7 +65,7 @@ function identityOf(settings: Omit<DnsSettings, 'identity'>): string {
 
 const END_MILLIS = 5_000;
 
-/** Kills all DNS processes of the socket; they have nothing to save. Resolves when they have ended; rejects if one does not. */
+/** Kills all DNS processes of the socket; they have nothing to save. Rejects if one does not end. */
 export async function endDnsProcesses(socket: string, timers: Timers): Promise<void> {
   const pids = findDnsProcesses(socket);
   for (const pid of pids) sendSignal(pid, 'SIGKILL');
@@ -106,7 +102,7 @@ async function start({ logFile, socket }: DnsProcessOptions, settings: DnsSettin
   throw new Error(`the DNS server cannot listen on ${address}: ${failed?.message ?? `see ${logFile}`}`);
 }
 
-/** Replaces the process, and resolves with a connection to the new one. If that fails, resolves with a connection to the old one. */
+/** Resolves with a connection to the new process, or to the old one if the replacement fails. */
 async function replace(
   running: DnsConnection,
   options: DnsProcessOptions,
@@ -128,7 +124,7 @@ async function replace(
   return (await connectTo(options)) ?? openDnsProcess(options);
 }
 
-/** Connects to the process that listens on the socket. Resolves with undefined if there is none, or if it does not greet in time. */
+/** Resolves with undefined if no process listens, or if it does not greet in time. */
 async function connectTo(options: DnsProcessOptions): Promise<DnsConnection | undefined> {
   const { log, timers } = options;
   const socket = connect(options.socket);

@@ -1,4 +1,3 @@
-/** Reduces API objects to the fields that DNS needs. Pure. */
 import type { EndpointSlice, Namespace, Service } from '../../api/generated/types.ts';
 import { isPortNumber } from '../../machinery/names.ts';
 import type { PortRecord, PutMessage, ServiceRecord, SliceRecord } from '../dns-server/protocol.ts';
@@ -25,9 +24,8 @@ export function serviceRecord({ metadata, spec }: Service): PutMessage {
 }
 
 /**
- * Returns the message about a slice, with its ready endpoints. An endpoint whose readiness is unknown counts as ready.
- * publishNotReadyAddresses needs no rule: the slices of a Service that sets it contain only ready endpoints. Source: discovery.k8s.io/v1,
- * EndpointConditions.
+ * An endpoint whose readiness is unknown counts as ready. publishNotReadyAddresses needs no rule: the slices of such a Service contain only
+ * ready endpoints. Source: discovery.k8s.io/v1, EndpointConditions.
  */
 export function sliceRecord({ metadata, addressType, endpoints, ports }: EndpointSlice): PutMessage {
   const ready = addressType === 'FQDN' ? [] : (endpoints ?? []).filter(({ conditions }) => conditions?.ready !== false);

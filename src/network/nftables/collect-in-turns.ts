@@ -1,9 +1,9 @@
 import { workInTurns } from '../../platform/work-in-turns.ts';
 
-/** The minimum length of a piece in characters. Only the last piece may be shorter. */
+/** The minimum length of a piece in characters. The last piece may be shorter. */
 const PIECE_LENGTH = 65_536;
 
-/** Runs the steps, between which other work can run, adds the text that they yield to `pieces`, and resolves with their result. */
+/** Adds the text that the steps yield to `pieces`, and resolves with the result of the steps. Other work can run between the steps. */
 export async function collectInTurns<T>(steps: Iterator<string, T>, pieces: string[]): Promise<T> {
   const betweenSteps = workInTurns();
   let text = '';

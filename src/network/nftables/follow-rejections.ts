@@ -1,4 +1,3 @@
-/** Reports the parts of a section that nft(8) rejects, and retries them. */
 import { backOffMillis } from '../../client/back-off.ts';
 import { pause } from '../../platform/pause.ts';
 import type { Timers } from '../../platform/platform.ts';
@@ -6,21 +5,21 @@ import type { Rejections } from './section.ts';
 
 export interface FollowRejectionsOptions {
   timers: Timers;
-  /** Stops the retries when it aborts. */
   signal: AbortSignal;
-  /** This function is called once for each attempt to write a part that nft has rejected. */
   rejected(part: string, error: Error): void;
-  /** Makes the component declare other objects for the parts. */
+  /** Makes the component declare the parts again. */
   retry(parts: readonly string[]): void;
 }
 
-/** The pauses grow, because nft rejects a faulty part until it changes. Other causes, such as a lack of memory, may disappear sooner. */
+/**
+ * The pauses grow, because nft rejects a faulty part until the part is changed. Other causes, such as a lack of memory, may disappear
+ * sooner.
+ */
 const RETRY_BASE_MILLIS = 1000;
 const RETRY_MAX_MILLIS = 300_000;
 
 /**
- * Returns a function that must be called with each result of NftTable.set(). It reports new rejections, and retries the rejected parts
- * after a pause.
+ * The result must be called with each result of NftTable.set(). It reports new rejections, and retries the rejected parts after a pause.
  */
 export function followRejections(options: FollowRejectionsOptions): (rejections: Rejections) => void {
   const { timers, signal } = options;

@@ -1,9 +1,9 @@
 /**
- * Finds chains of other programs, such as firewalls, that drop by default the packets that the machine forwards. These are all packets of
- * Pods, also those from one Pod to another. A rule of lifepod cannot accept them: a packet must be accepted by the chains of all tables.
+ * Finds chains of other programs, such as firewalls, that drop forwarded packets by default. All packets of Pods are forwarded. A rule of
+ * lifepod cannot accept them, because a packet must be accepted by the chains of all tables.
  *
- * Boundary: only policies are examined. Whether the rules of a chain accept the packets of Pods is not known, except that a chain is left
- * out if one of its rules names the Pod range. Source: nft(8), `list chains`; iptables(8).
+ * Boundary: only policies are examined, not whether the rules of a chain accept the packets of Pods. A chain whose rules name the Pod range
+ * is left out. Source: nft(8), `list chains`; iptables(8).
  */
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
@@ -23,7 +23,7 @@ interface BaseChain {
 /** The tables that iptables has in the kernel if it does not use nftables. */
 const LEGACY_TABLES = '/proc/net/ip_tables_names';
 
-/** Returns the chains of the output of `nft --json list chains` that drop forwarded packets by default, without those of lifepod. */
+/** `json`: the output of `nft --json list chains`. */
 export function droppingChains(json: string): BaseChain[] {
   const { nftables } = JSON.parse(json) as { nftables: { chain?: BaseChain }[] };
   return nftables.flatMap(({ chain }) =>
@@ -33,7 +33,7 @@ export function droppingChains(json: string): BaseChain[] {
 
 /**
  * Resolves with a sentence about each chain that drops forwarded packets by default and does not name the Pod range of its IP family.
- * `ranges`: the Pod ranges. Rejects if nft(8) fails.
+ * Rejects if nft(8) fails.
  */
 export async function forwardWarnings(ranges: readonly string[], options: TableOptions): Promise<string[]> {
   const warnings: string[] = [];
@@ -58,10 +58,7 @@ const warningOf = (chain: string, range: string, commands: readonly string[]): s
   `${chain} drops packets that the machine forwards unless a rule accepts them, and no rule names the Pod range ${range}: ` +
   `if Pods cannot be reached, accept their packets with '${commands.map((each) => asRoot(each, process.env)).join("' and '")}'`;
 
-/**
- * Does the same as forwardWarnings() for the chain FORWARD of an iptables(8) that does not use nftables. Resolves with an empty list if
- * `namespace` is set, or if the machine has no such chain.
- */
+/** Does the same as forwardWarnings() for the chain FORWARD of an iptables(8) that does not use nftables. */
 async function legacyWarnings(ranges: readonly string[], { namespace, signal }: TableOptions): Promise<string[]> {
   const program = findProgram('iptables-legacy');
   if (namespace !== undefined || program === undefined || !existsSync(LEGACY_TABLES)) return [];

@@ -1,10 +1,9 @@
 /**
  * Reports that rules of a table have been deleted, perhaps by another program, such as with `nft flush ruleset`.
  *
- * Boundary: runs `nft monitor rules`, which is started again whenever it ends, and which ends with this process, even if this process is
- * killed. Elements of sets are not monitored, because a transaction may delete many of them. Added rules are printed as well, because
- * versions 1.0.7 and later of nft, in which `destroy` is a command, do not parse `monitor destroy`. `nft monitor` does not print which
- * program has deleted a rule, so the deletions by the owner of the table are reported as well.
+ * Boundary: runs `nft monitor rules`, which ends with this process, even if this process is killed. Elements of sets are not monitored,
+ * because a transaction may delete many of them. `nft monitor` does not print which program has deleted a rule, so the deletions by the
+ * owner of the table are reported as well. Added rules are printed, because nft 1.0.7 and later do not parse `monitor destroy`.
  */
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
@@ -16,24 +15,24 @@ import { nftCommand, type TableOptions } from './nft.ts';
 export interface MonitorOptions extends TableOptions {
   timers: Timers;
   log: Log;
-  /** This function is called after rules may have been deleted, and when `nft monitor` has been started again. */
+  /** Called after rules may have been deleted, also by a program that ran while `nft monitor` did not. */
   deleted(): void;
 }
 
 export interface Monitor {
   /**
-   * Starts `nft monitor` again, to free its memory. `nft monitor` remembers each element that has ever been added, even after its deletion:
-   * about 0.7 kB for each with nft 1.0.6.
+   * Starts `nft monitor` again, to free its memory: it remembers each element that has ever been added, about 0.7 kB for each with nft
+   * 1.0.6.
    */
   renew(): void;
 }
 
 const RESTART_BASE_MILLIS = 100;
 const RESTART_MAX_MILLIS = 60_000;
-/** If `nft monitor` has run for longer than this, the pause before its next restart is short again. */
+/** If `nft monitor` has run for longer, the pause before its next restart is short again. */
 const STABLE_MILLIS = 30_000;
 
-/** Follows the deletions until the signal aborts. Returns immediately. */
+/** Returns immediately. */
 export function followDeletions(options: MonitorOptions): Monitor {
   let renewal = new AbortController();
   const follow = async (): Promise<void> => {
@@ -58,7 +57,6 @@ export function followDeletions(options: MonitorOptions): Monitor {
   return { renew: () => renewal.abort() };
 }
 
-/** Resolves with the reason why `nft monitor` has ended, when it has ended. */
 function runMonitor(options: MonitorOptions, signal: AbortSignal): Promise<string> {
   const command = nftCommand(options, ['monitor', 'rules']);
   const child = spawn('setpriv', ['--pdeathsig', 'KILL', ...command], {
@@ -81,7 +79,7 @@ function runMonitor(options: MonitorOptions, signal: AbortSignal): Promise<strin
   });
 }
 
-/** Returns whether the line of `nft monitor rules` reports a deleted rule of the table, or that `nft monitor` has lost events. */
+/** Returns whether the line of `nft monitor rules` reports a deleted rule of the table, or lost events. */
 export function concerns(line: string, table: string): boolean {
   const [, deletedFrom] = /^delete rule \S+ (\S+) /.exec(line) ?? [];
   return deletedFrom === table || line.startsWith('# ERROR');

@@ -1,4 +1,3 @@
-/** Runs nft(8): checks commands, lists the chains, sets and maps of a table, and finds the tables of other engines. */
 import { UserError } from '../../platform/files.ts';
 import { withLimit } from '../../platform/on-abort.ts';
 import { CommandError, runCommand } from '../../platform/processes.ts';
@@ -9,17 +8,16 @@ import type { NamedObject } from './transaction.ts';
 
 export interface TableOptions {
   name: string;
-  /** Ends the running process of nft(8) when it aborts. */
   signal: AbortSignal;
-  /** Runs nft(8) in this network namespace of ip-netns(8); by default, in that of the process. */
+  /** The network namespace of ip-netns(8); by default, that of the process. */
   namespace?: string;
-  /** How long nft(8) may run; by default, LIMIT_MILLIS. */
+  /** By default, LIMIT_MILLIS. */
   limitMillis?: number;
 }
 
 /**
- * How long nft(8) may run by default. This is many times longer than the largest transaction takes, because a transaction that is killed
- * before the kernel has accepted it would be repeated forever.
+ * Many times longer than the largest transaction takes: a transaction that is killed before the kernel has accepted it would be repeated
+ * forever.
  */
 const LIMIT_MILLIS = 180_000;
 
@@ -33,20 +31,16 @@ export class NftHangsError extends UserError {
   }
 }
 
-/** Returns the words of a command that runs nft(8) in the namespace. */
 export const nftCommand = ({ namespace }: TableOptions, args: string[]): string[] => [
   ...(namespace === undefined ? [] : ['ip', 'netns', 'exec', namespace]),
   'nft',
   ...args,
 ];
 
-/**
- * The maximum length of an error message in characters. nft(8) repeats the line of the input, which may be as long as all elements of a
- * set.
- */
+/** A limit in characters: nft(8) repeats the line of the input, which may be as long as all elements of a set. */
 const MAX_ERROR_LENGTH = 2000;
 
-/** Resolves with the output. Rejects with a CommandError if nft(8) fails, and with an NftHangsError if it does not end. */
+/** Resolves with the output. Rejects with a CommandError if nft(8) fails, and with an NftHangsError if nft(8) does not end. */
 export async function nft(options: TableOptions, args: string[], input?: string | readonly string[]): Promise<string> {
   const { signal, limitMillis = LIMIT_MILLIS } = options;
   const [command = '', ...rest] = nftCommand(options, args);
@@ -60,9 +54,8 @@ export async function nft(options: TableOptions, args: string[], input?: string 
 }
 
 /**
- * Resolves with the error with which nft(8) and the kernel reject the commands of changeSection() or replaceSection(); with undefined if
- * they accept them. Resolves with an error, too, if changeSection() returns false. Changes nothing. Rejects with an NftHangsError if nft(8)
- * does not end.
+ * Checks the commands of changeSection() or replaceSection() without executing them. Resolves with the error of nft(8), or undefined if the
+ * commands are accepted. Rejects with an NftHangsError if nft(8) does not end.
  */
 export async function check(options: TableOptions, commands: Iterator<string, unknown>): Promise<Error | undefined> {
   const input: string[] = [];
@@ -76,19 +69,17 @@ export async function check(options: TableOptions, commands: Iterator<string, un
   }
 }
 
-/** A chain, set or map of a table in the kernel. */
 export interface ListedObject extends NamedObject {
-  /** The number of rules of a chain. */
+  /** 0 for sets and maps. */
   rules: number;
 }
 
-/** Resolves with the chains, sets and maps of the table. Rejects if the table does not exist. */
+/** Rejects if the table does not exist. */
 export async function listObjects(options: TableOptions): Promise<ListedObject[]> {
   // --terse omits the elements of the sets, of which there may be very many.
   return parseObjects(await nft(options, ['--terse', 'list', 'table', 'inet', options.name]));
 }
 
-/** Resolves with the names of the tables of other engines in the same network namespace. `options.name` is the table of this engine. */
 export async function listOtherEngines(options: TableOptions): Promise<string[]> {
   const listed = await nft(options, ['list', 'tables', 'inet']);
   return [...listed.matchAll(/^table inet (lifepod-\S+)$/gm)]
@@ -96,7 +87,7 @@ export async function listOtherEngines(options: TableOptions): Promise<string[]>
     .filter((name) => name !== options.name);
 }
 
-/** Returns whether the table contains all chains of the section, each with the right number of rules, and all its sets. */
+/** Compares the numbers of rules, but not the rules. */
 export const isComplete = (section: Section, existing: ReadonlyMap<string, ListedObject>): boolean =>
   [...section.values()].every(
     ({ chains = [], sets = [] }) =>

@@ -5,7 +5,6 @@ import type { Part, Rejections, Section } from './section.ts';
 
 const sectionOf = (parts: Record<string, Part>): Section => new Map(Object.entries(parts));
 
-/** Runs the search with an nft that rejects a section if `isBad` returns true. `isBad` gets the names that the section contains. */
 function search(names: readonly string[], isBad: (present: ReadonlySet<string>) => boolean) {
   const steps = findRejected(names, new Error('all'));
   let attempts = 0;

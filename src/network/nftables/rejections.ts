@@ -1,13 +1,10 @@
-/**
- * Finds the parts of a section that nft(8) rejects, so that the table gets the other parts: one Service with a text that nft does not
- * accept must not stop all Services. Pure.
- */
+/** Finds the parts of a section that nft(8) rejects: one Service with a text that nft does not accept must not stop all Services. */
 import type { Part, Rejections, Section, SectionName } from './section.ts';
 
 /** After this many attempts, the remaining parts count as rejected. */
 const MAX_ATTEMPTS = 200;
 
-/** Returns the names of the parts that may be left out: those with a fallback that `applied` does not contain as the same objects. */
+/** Returns the names of the parts that may be left out: those with a fallback that nft has not yet accepted as the same object. */
 export const candidates = (section: Section, applied: Section): string[] =>
   [...section]
     .filter(([name, part]) => part.fallback !== undefined && applied.get(name) !== part)
@@ -35,8 +32,8 @@ export function withFallbacks(section: Section, names: ReadonlySet<string>): Sec
 
 /**
  * Finds by bisection which of the parts nft(8) rejects. Yields the names of the parts to leave out in the next attempt. The caller passes
- * the error of nft to next(), or undefined if nft has accepted the attempt. Returns the rejected parts; undefined if nft also rejects the
- * section without all of them.
+ * the error of nft to next(), or undefined if nft has accepted the attempt. Returns undefined if nft also rejects the section without all
+ * of these parts.
  */
 export function* findRejected(
   names: readonly string[],
@@ -74,7 +71,6 @@ export function* findRejected(
   return rejected;
 }
 
-/** Remembers the parts that nft(8) has rejected. A part is forgotten when the section has another object for it. */
 export class RejectedParts {
   readonly #sections = new Map<SectionName, ReadonlyMap<string, { part: Part; error: Error }>>();
 
@@ -83,8 +79,8 @@ export class RejectedParts {
   }
 
   /**
-   * Returns the section with the fallbacks of the rejected parts. Forgets a rejected part if the section has no part with its name any
-   * more, or another object.
+   * Returns the section with the fallbacks of the rejected parts. Forgets a rejected part that the section no longer contains as the same
+   * object.
    */
   without(section: SectionName, parts: Section): Section {
     const known = [...(this.#sections.get(section) ?? [])].filter(([name, { part }]) => parts.get(name) === part);

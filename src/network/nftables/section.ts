@@ -1,59 +1,54 @@
 /**
  * Sections of the instance's nftables table, as plain data.
  *
- * A section is what one component needs: the rules of the Pod network, host ports, Services, or network policies. It consists of parts,
- * such as one for each Service. A part is immutable, and a component that changes a few parts passes the others again as the same objects:
- * the comparison of two versions of a section visits only the parts that differ, and only their chains, sets and elements.
+ * A section is what one component needs, such as the rules for Services. It consists of immutable parts, such as one for each Service. A
+ * component passes unchanged parts again as the same objects: the comparison of two versions of a section visits the parts that differ.
  */
 
 /** The prefixes of the names of everything in a section: a chain of `pods` is named `pods/NAME`. */
 export const SECTIONS = ['pods', 'host-ports', 'services', 'policies'] as const;
 export type SectionName = (typeof SECTIONS)[number];
 
-/** The parts of a section by a name that the component chooses. */
+/** The component chooses the names of its parts. */
 export type Section = ReadonlyMap<string, Part>;
 
-/** A piece of a section. No two parts of a table may declare the same chain, the same set, or the same key of a set. */
+/** No two parts of a table may declare the same chain, the same set, or the same key of a set. */
 export interface Part {
   chains?: readonly Chain[];
   sets?: readonly NftSet[];
   elements?: readonly Elements[];
-  /** The names of the parts of the same section to which this part refers. They exist only because other parts need them. */
+  /** Parts of the same section to which this part refers. They exist only because other parts need them. */
   needs?: readonly string[];
-  /** Replaces the part in the table if nft(8) rejects the part. If it is absent, nft rejects the whole section. */
+  /** Replaces the part in the table if nft(8) rejects the part. If absent, nft rejects the whole section. */
   fallback?: Part;
 }
 
-/** The errors of nft(8) by the name of a part: the table contains the fallbacks of these parts. */
+/** The errors of nft(8) by the name of a part. The table contains the fallbacks of these parts. */
 export type Rejections = ReadonlyMap<string, Error>;
 
 export interface Chain {
-  /** The name, which begins with the name of the section and a slash. */
+  /** Begins with the name of the section and a slash. */
   name: string;
   /** The declaration that attaches a base chain to a hook, such as `type nat hook prerouting priority -100; policy accept;`. */
   base?: string;
-  /** The rules in the syntax of nft(8), one text for each. They may refer to all chains and sets of the table. */
+  /** The rules in the syntax of nft(8). They may refer to all chains and sets of the table. */
   rules: readonly string[];
 }
 
 export interface NftSet {
-  /** The name, which begins with the name of the section and a slash. */
+  /** Begins with the name of the section and a slash. */
   name: string;
   kind: 'set' | 'map';
   /** The type of the keys, and for a map that of the values after a colon, such as `ipv4_addr . inet_service : verdict`. */
   type: string;
   /** Further properties in the syntax of nft(8), such as `flags interval;`. */
   options?: string;
-  /** Rules add the elements of this set: the kernel keeps the elements when the section is replaced, and parts must not declare any. */
+  /** Rules add the elements of this set. The kernel keeps them when the section is replaced, and parts must not declare any. */
   dynamic?: true;
 }
 
-/** Elements of one set. */
 export interface Elements {
   set: string;
-  /**
-   * Keys and values, such as a Map or a list of pairs, in the spelling of nft(8); the value is the empty text in a set. A key must always
-   * have the same spelling.
-   */
+  /** Keys and values in the spelling of nft(8), which must be the same each time; the value is the empty text in a set. */
   values: Iterable<readonly [key: string, value: string]>;
 }

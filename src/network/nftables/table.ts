@@ -7,14 +7,13 @@
  * Invariants:
  *  1. A change of the table is one transaction: packets are matched against the old or the new rules, never against parts of both.
  *  2. The kernel keeps the table when the engine ends. A section is replaced when it is first set, and whenever its state in the kernel is
- *     unknown; the others remain as they are. Replacing it changes no connection that the kernel already tracks.
+ *     unknown. This changes no connection that the kernel already tracks.
  *  3. Sections that are set during a transaction are part of the next one. Thus a burst of changes needs few transactions, without timers.
- *  4. A part that nft(8) rejects is replaced with its fallback until the component declares another object for it. Other parts change
- *     meanwhile. If nft also rejects the section with these fallbacks, the section keeps its last rules, and other sections change.
- *  5. Sections are restored when another program has deleted some of their rules. Only a difference between the table and the sections
- *     leads to a transaction, so that the owner's own transactions lead to none.
- *  6. A transaction that does not end fails, and leaves the state of its sections unknown, as when another program has changed them.
- *  7. However large a section is, other work runs while its commands are written.
+ *  4. A part that nft(8) rejects is replaced with its fallback until the component declares another object for it. If nft also rejects the
+ *     section with these fallbacks, the section keeps its last rules, and other sections change.
+ *  5. Sections are restored when another program has deleted some of their rules. The owner's own transactions lead to no restoration.
+ *  6. A transaction that does not end fails, and leaves the state of its sections unknown.
+ *  7. Other work runs while the commands of a large section are written.
  */
 import { backOffMillis } from '../../client/back-off.ts';
 import { pause } from '../../platform/pause.ts';
@@ -30,10 +29,9 @@ import { changeSection, type NamedObject, replaceSection } from './transaction.t
 export interface NftTable {
   readonly name: string;
   /**
-   * Changes the section to what the parts declare. Resolves when the kernel has this version, or a later one that has been set meanwhile,
-   * with the parts that are replaced by their fallbacks because nft(8) rejects them. A part is tried again when the section has another
-   * object for it. Rejects with the error of nft(8) if the section is also rejected with these fallbacks, with an NftHangsError if nft(8)
-   * does not end, and with the reason of the signal if the signal aborts.
+   * Resolves when the kernel has this version or a later one, with the parts that nft(8) rejects and that are replaced by their fallbacks.
+   * Rejects if nft(8) rejects the section even with these fallbacks, with an NftHangsError if nft(8) does not end, and with the reason of
+   * the signal if the signal aborts.
    */
   set(section: SectionName, parts: Section): Promise<Rejections>;
 }
@@ -41,7 +39,7 @@ export interface NftTable {
 export interface OpenOptions extends TableOptions {
   /**
    * Restores the sections as soon as another program deletes rules of the table. Absent: only after a transaction has failed.
-   * `renewalLength`: the length of the commands after which the monitor is renewed, by default RENEWAL_LENGTH.
+   * `renewalLength`: by default, RENEWAL_LENGTH.
    */
   watch?: { timers: Timers; log: Log; renewalLength?: number };
 }
@@ -51,12 +49,12 @@ export function openTable(options: OpenOptions): NftTable {
   return new Owner(options);
 }
 
-/** Removes the table. Does nothing if it does not exist. Rejects if nft(8) fails. */
+/** Does nothing if the table does not exist. Rejects if nft(8) fails. */
 export async function deleteTable(options: TableOptions): Promise<void> {
   await nft(options, ['-f', '-'], `${removal('inet', options.name)}${removal('ip', options.name)}`);
 }
 
-/** Returns the commands that remove the table, whether or not it exists. Older versions of lifepod had a table of the family `ip`. */
+/** Works whether or not the table exists. Older versions of lifepod had a table of the family `ip`. */
 const removal = (family: 'ip' | 'inet', name: string): string =>
   `add table ${family} ${name}\ndelete table ${family} ${name}\n`;
 
@@ -76,19 +74,15 @@ class Owner implements NftTable {
   readonly #options: OpenOptions;
   /** The last version of each section that the kernel has accepted. */
   readonly #applied = new Map<SectionName, Section>();
-  /** Sections whose state in the kernel is unknown. */
   readonly #unknown = new Set<SectionName>();
   readonly #rejected = new RejectedParts();
   #opened = false;
   #monitor: Monitor | undefined;
-  /** The length, in characters, of the commands since the monitor was started. */
+  /** The length of the commands since the start of the monitor, in characters. */
   #writtenLength = 0;
-  /** The sections of the next transaction; undefined if there are none. */
   #next: Batch | undefined;
   #running = false;
-  /** Whether another program may have deleted rules. */
   #isSuspect = false;
-  /** The number of consecutive failures to restore sections. */
   #failures = 0;
 
   readonly name: string;
@@ -142,7 +136,7 @@ class Owner implements NftTable {
     return batch;
   }
 
-  /** Changes the sections. Resolves with the errors of the sections that have not been changed. */
+  /** Resolves with the errors of the sections that have not been changed. */
   async #apply(sections: ReadonlyMap<SectionName, Section>): Promise<Map<SectionName, unknown>> {
     const failed = new Map<SectionName, unknown>();
     const wanted = new Map([...sections].map(([section, parts]) => [section, this.#rejected.without(section, parts)]));
@@ -207,7 +201,7 @@ class Owner implements NftTable {
     return new Map([...sections.keys()].map((section) => [section, error]));
   }
 
-  /** Restores the sections of which chains, sets, maps or rules are missing in the table. Tries again later if that fails. */
+  /** Tries again later if the restoration fails. */
   async #restore(): Promise<void> {
     const { signal, watch } = this.#options;
     this.#isSuspect = false;
@@ -253,7 +247,7 @@ class Owner implements NftTable {
     this.#unknown.delete(section);
   }
 
-  /** Replaces a section in a transaction of its own. Keeps the chains and sets that exist or, if this fails, deletes them first. */
+  /** Keeps the chains and sets that exist or, if this fails, deletes them first. */
   async #replace(section: SectionName, parts: Section): Promise<void> {
     const existing = await this.#open();
     const replace = async (keepDeclarations: boolean): Promise<void> => {
@@ -265,7 +259,6 @@ class Owner implements NftTable {
     this.#accepted(section, parts);
   }
 
-  /** Resolves with the sections of which chains, sets, maps or rules are missing in the table. */
   async #lostSections(): Promise<Map<SectionName, Section>> {
     const existing = new Map((await this.#open()).map((object) => [object.name, object]));
     return new Map([...this.#applied].filter(([, section]) => !isComplete(section, existing)));
@@ -296,5 +289,5 @@ class Owner implements NftTable {
   }
 }
 
-/** Returns whether an object belongs to no section, because another version of lifepod has created it. */
+/** An object that belongs to no section was created by another version of lifepod. */
 const isObsolete = ({ name }: NamedObject): boolean => !SECTIONS.some((section) => name.startsWith(`${section}/`));

@@ -1,25 +1,22 @@
 /**
- * Writes the input of nft(8) that changes a table from one version of a section to another, in one transaction. Pure.
+ * Writes the input of nft(8) that changes a table from one version of a section to another, in one transaction.
  *
- * The functions yield the input in pieces, at least one for every STEP elements; a piece is empty if there is no text yet. Between the
- * pieces, the caller can let other work run, because a section may have very many elements.
+ * The functions yield the input in pieces, which may be empty, so that the caller can let other work run: a section may have very many
+ * elements.
  */
 import type { Chain, NftSet, Part, Section, SectionName } from './section.ts';
 
 /** The maximum number of elements, chains or sets between two pieces. */
 const STEP = 1000;
 
-/** A chain, set or map of a table. */
 export interface NamedObject {
   kind: 'chain' | 'set' | 'map';
   name: string;
 }
 
-/** The declarations of several parts, by name. */
 interface Declared {
   chains: Map<string, Chain>;
   sets: Map<string, NftSet>;
-  /** The values by set and key. */
   elements: Map<string, Map<string, string>>;
 }
 
@@ -42,7 +39,6 @@ function* declared(parts: readonly Part[]): Generator<string, Declared> {
   return all;
 }
 
-/** Returns the parts of `section` that `other` does not contain as the same objects. */
 function partsMissingIn(section: Section, other: Section): Part[] {
   const missing: Part[] = [];
   for (const [name, part] of section) if (other.get(name) !== part) missing.push(part);
@@ -50,9 +46,9 @@ function partsMissingIn(section: Section, other: Section): Part[] {
 }
 
 /**
- * Yields the commands that change the section from `applied` to `desired`, none if nothing changes. Returns false, without a command, if a
- * chain or a set keeps its name but not its hook or type, so that the section must be replaced. Commands are in an order in which the
- * kernel accepts them: whatever is referenced is added before the reference and deleted after it.
+ * Yields the commands that change the section from `applied` to `desired`. Returns false, without a command, if the section must be
+ * replaced, because a chain or a set keeps its name but not its hook or type. The kernel accepts the order of the commands: objects are
+ * added before and deleted after the references to them.
  */
 export function* changeSection(table: string, applied: Section, desired: Section): Generator<string, boolean> {
   const before = yield* declared(partsMissingIn(applied, desired));
@@ -91,10 +87,7 @@ const redeclares = (before: Declared, after: Declared): boolean =>
     return old !== undefined && (old.kind !== set.kind || old.type !== set.type || old.options !== set.options);
   });
 
-/**
- * Yields the commands that change elements. A changed element is deleted and added again, because nft(8) has no command that replaces its
- * value.
- */
+/** A changed element is deleted and added again, because nft(8) has no command that replaces its value. */
 function* changeElements(table: string, before: Declared, after: Declared): Generator<string> {
   for (const [set, values] of before.elements) {
     const deleted = before.sets.has(set) && !after.sets.has(set);
@@ -113,16 +106,14 @@ function* changeElements(table: string, before: Declared, after: Declared): Gene
 }
 
 export interface Replacement {
-  /** The objects of the table that exist. */
   existing: readonly NamedObject[];
   /**
-   * Whether objects that exist keep their declarations, so that the elements that rules have added to dynamic sets remain. The kernel
-   * refuses this if a declaration has changed.
+   * Whether existing objects keep their declarations, so that dynamic sets keep the elements that rules have added. The kernel refuses this
+   * if a declaration has changed.
    */
   keepDeclarations: boolean;
 }
 
-/** Yields the commands that replace everything that the table contains of the section. */
 export function* replaceSection(
   table: string,
   section: SectionName,
@@ -169,7 +160,6 @@ const addRules = (table: string, { name, rules }: Chain): string =>
 
 const addition = ([key, value]: [string, string]): string => (value === '' ? key : `${key} : ${value}`);
 
-/** Yields one command for all elements for which `textOf` returns a text; nothing if there are none. */
 function* elementCommand(
   command: string,
   values: ReadonlyMap<string, string>,

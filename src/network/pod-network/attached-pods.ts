@@ -1,7 +1,4 @@
-/**
- * Keeps the rules for Pods equal to libcni's records of attached sandboxes: at the start, and whenever a record appears or disappears, so
- * that the rules for a sandbox also disappear if another program removes it.
- */
+/** Keeps the rules for Pods equal to libcni's records of attached sandboxes, even if another program removes a sandbox. */
 import { watch } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { onAbort } from '../../platform/on-abort.ts';
@@ -25,9 +22,9 @@ export interface AttachedPods {
    * Returns the addresses of the attached sandboxes, in canonical form, by sandbox ID. The sandbox that was attached last is the last one.
    */
   sandboxes(): ReadonlyMap<string, readonly string[]>;
-  /** Returns whether a sandbox has the address, which must be in canonical form. */
+  /** The address must be in canonical form. */
   isAttached(address: string): boolean;
-  /** Calls the listener with the addresses of each sandbox that has been detached. */
+  /** The listener gets the addresses of each sandbox that has been detached. */
   onDetached(listener: (addresses: readonly string[]) => void): void;
   /**
    * Changes the rules so that no host port gets connections to the API, and only this machine and its Pods reach the API at addresses of
@@ -42,7 +39,7 @@ export interface FollowOptions {
   ranges: readonly PodRange[];
   /** The cluster IPs that the machine itself has. */
   serviceIps: readonly string[];
-  /** The addresses of the API; absent if its port is not known yet. */
+  /** Absent if the port of the API is not known yet. */
   api?: ApiAddresses;
   /** Whether Pods may be in CNI networks of a runtime that lifepod did not start; by default, they are not. */
   hasForeignPods?: boolean;
@@ -83,9 +80,8 @@ export async function followAttachments(options: FollowOptions): Promise<Attache
   };
 }
 
-/** The sandboxes of all CNI networks of the machine, including those of other runtimes, and their part of the rules. */
 interface Foreign {
-  /** The addresses of each sandbox, by the name of its record. */
+  /** By the name of the sandbox's record. */
   addresses: ReadonlyMap<string, readonly string[]>;
   part: Part;
 }
@@ -99,7 +95,7 @@ class AttachmentRules {
   #hostPortRules: Part;
   readonly #elements = new WeakMap<Attachment, Part>();
   #attached: ReadonlyMap<string, Attachment> | undefined;
-  /** The addresses of the sandboxes that the rules contain, by sandbox ID. */
+  /** By sandbox ID. */
   #addresses: ReadonlyMap<string, readonly string[]> = new Map();
   #attachedAddresses: ReadonlySet<string> = new Set();
   #hostPorts: Section = new Map();
@@ -125,7 +121,6 @@ class AttachmentRules {
     this.#listeners.push(listener);
   }
 
-  /** Makes the next update() write rules that protect these addresses. */
   protectApi(api: ApiAddresses): void {
     const { ranges, serviceIps } = this.#options;
     this.#podRules = podRules({ ...this.#options, api });
@@ -163,9 +158,7 @@ class AttachmentRules {
       if (!attached.has(name)) for (const listener of this.#listeners) listener(addresses);
   }
 
-  /**
-   * Resolves with the sandboxes of all CNI networks. The result is the same object as before if no sandbox has been attached or detached.
-   */
+  /** The result is the same object as before if no sandbox has been attached or detached. */
   async #readForeign(): Promise<Foreign> {
     if (this.#options.hasForeignPods !== true) return NO_FOREIGN;
     const before = this.#foreign.addresses;

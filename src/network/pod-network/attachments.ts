@@ -1,7 +1,6 @@
 /**
- * Reads libcni's cache, which records the sandboxes that are attached to the Pod network: interfaces, addresses and host ports of each.
- * libcni writes a record before the runtime reports the sandbox, and deletes it when the sandbox has been detached, so that the records are
- * complete whichever engine reads them. Source: libcni 0.8 to 1.x (the cache version cniCacheV1); all runtimes use its default folder.
+ * Reads libcni's cache, which records the sandboxes that are attached to the Pod network. libcni writes a record before the runtime reports
+ * the sandbox, and deletes it when the sandbox has been detached. Source: libcni 0.8 to 1.x (the cache version cniCacheV1).
  */
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -20,29 +19,28 @@ export interface HostPort {
 
 export interface Attachment {
   sandboxId: string;
-  /** The interface of the machine that is connected to the sandbox. */
+  /** The machine's end of the sandbox's link. */
   link: string;
-  /** The path of the sandbox's network namespace. */
   namespace: string;
-  /** The addresses of the sandbox, in canonical form. */
+  /** In canonical form. */
   addresses: readonly string[];
   hostPorts: readonly HostPort[];
   /** Whether the CNI plugin portmap has rules for the host ports, as with older versions of lifepod. */
   usesPortmap: boolean;
-  /** When libcni wrote the record, in milliseconds. */
+  /** In milliseconds. */
   attachedAt: number;
 }
 
-/** The parts of libcni's record that are used. Names in `portMappings` have upper- or lower-case initials, depending on the runtime. */
+/** Names in `portMappings` have upper- or lower-case initials, depending on the runtime. */
 interface CniRecord {
   containerId?: string;
-  /** The configuration of the CNI network, in base64. */
+  /** In base64. */
   config?: string;
   capabilityArgs?: { portMappings?: Record<string, unknown>[] | null } | null;
   result?: { interfaces?: { name: string; sandbox?: string }[]; ips?: { address: string }[] };
 }
 
-/** Returns the attachment that a record describes; undefined if the text is not a complete record of an attached sandbox. */
+/** Returns undefined if the text is not a complete record of an attached sandbox. */
 export function parseAttachment(text: string, attachedAt: number): Attachment | undefined {
   const record = parseRecord(text);
   const interfaces = record.result?.interfaces ?? [];
@@ -61,7 +59,7 @@ export function parseAttachment(text: string, attachedAt: number): Attachment | 
   };
 }
 
-/** Returns the record; an empty one if the text is not complete JSON. */
+/** The text may be incomplete JSON while libcni writes the record. */
 function parseRecord(text: string): CniRecord {
   try {
     return JSON.parse(text) as CniRecord;
@@ -85,8 +83,8 @@ function parseHostPort(mapping: Record<string, unknown>): HostPort[] {
 const isProtocol = (text: string): text is HostPort['protocol'] => ['tcp', 'udp', 'sctp'].includes(text);
 
 /**
- * Resolves with the attachments to the CNI network by the name of their record, the oldest first. Does not read records in `known` again,
- * because a record does not change. Leaves out attachments whose interface no longer exists, for example after a reboot.
+ * Resolves with the attachments to the CNI network by the name of their record, the oldest first. Records in `known` are not read again,
+ * because a record does not change. Attachments whose interface no longer exists are left out, for example after a reboot.
  */
 export async function readAttachments(
   network: string,
@@ -101,8 +99,8 @@ export async function readAttachments(
 }
 
 /**
- * Resolves with the paths of the records of the CNI network, and of records about network namespaces whose files are in `namespaceFolder`:
- * containerd attaches the loopback interface of a sandbox as a network with a name of its own.
+ * Resolves with the paths of the records of the CNI network, and of records about network namespaces in `namespaceFolder`: containerd
+ * attaches the loopback interface of a sandbox as a network with a name of its own.
  */
 export async function recordsOf(network: string, namespaceFolder: string): Promise<string[]> {
   const paths = (await readdir(CNI_CACHE).catch(() => [])).map((name) => join(CNI_CACHE, name));
@@ -119,8 +117,8 @@ export async function recordsOf(network: string, namespaceFolder: string): Promi
 const exists = ({ link }: Attachment): boolean => hasLink(link);
 
 /**
- * Resolves with the addresses of the sandboxes of all CNI networks, in canonical form, by the name of their record. Does not read records
- * in `known`, the last result, again. Leaves out records without addresses, because libcni may still be writing them.
+ * Resolves with the addresses of the sandboxes of all CNI networks, in canonical form, by the name of their record. `known`: the last
+ * result. Records without addresses are left out, because libcni may still be writing them.
  */
 export async function readAllAddresses(
   known: ReadonlyMap<string, readonly string[]>,
@@ -136,10 +134,6 @@ export async function readAllAddresses(
 
 const readAttachment = (name: string): Promise<Attachment | undefined> => readRecord(name, parseAttachment);
 
-/**
- * Resolves with the result of `parse` for the text of the record and the time when it was written; with undefined if the record no longer
- * exists.
- */
 async function readRecord<T>(name: string, parse: (text: string, writtenAt: number) => T): Promise<T | undefined> {
   const path = join(CNI_CACHE, name);
   try {

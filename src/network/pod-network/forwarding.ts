@@ -1,7 +1,6 @@
 /**
- * Lets the machine forward packets between Pods and other machines. The parameters of the kernel are never changed back: other programs
- * that have started meanwhile may rely on forwarding. A change of ip_forward also changes other parameters, such as accept_redirects, which
- * the administrator may have set meanwhile.
+ * Lets the machine forward packets between Pods and other machines. The sysctls are never reset: other programs may rely on forwarding
+ * meanwhile. A change of ip_forward also changes other sysctls, such as accept_redirects, which the administrator may have set meanwhile.
  */
 import { readFile, writeFile } from 'node:fs/promises';
 import type { IpFamily } from '../../machinery/ip.ts';
@@ -13,7 +12,7 @@ const SYSCTLS: Readonly<Record<IpFamily, string>> = {
   IPv6: 'net/ipv6/conf/all/forwarding',
 };
 
-/** Enables forwarding for the families, unless it is enabled already. Rejects with a UserError if that fails. */
+/** Rejects with a UserError on failure. */
 export async function enableForwarding(families: readonly IpFamily[], signal: AbortSignal): Promise<void> {
   for (const family of families) {
     const sysctl = SYSCTLS[family];

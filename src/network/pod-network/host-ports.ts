@@ -1,8 +1,8 @@
 /**
  * The section `host-ports` of the instance's nftables table: packets to a host port of a Pod get the Pod's address. A host port is open on
- * all addresses of the node, including 127.0.0.1 but not ::1, which the kernel does not route, or on its hostIP only. If several Pods have
- * the same host port, because one of them is ending, it belongs to the Pod that had it first. The priority is -98, after the chains of
- * Services at -100 and -99, because the order of chains with the same priority depends on which was created last.
+ * all addresses of the node, or only on its hostIP. ::1 is not included, because the kernel does not route it. If several Pods have the
+ * same host port, because one of them is ending, the port belongs to the Pod that had it first. The priority -98 follows the chains of
+ * Services at -100 and -99: the order of chains with the same priority depends on which was created last.
  */
 import { canonicalIp, type IpFamily } from '../../machinery/ip.ts';
 import { type ApiAddresses, toApi } from '../api-address.ts';
@@ -14,13 +14,13 @@ import type { PodRange } from './rules.ts';
 
 const PROTOCOLS = 'meta l4proto { tcp, udp, sctp }';
 
-/** Returns the name of the map whose keys are the host ports on all addresses, such as `tcp . 80`. */
+/** The keys of this map are the host ports on all addresses, such as `tcp . 80`. */
 export const hostPortMap = (family: IpFamily): string => `host-ports/ports-${NFT_WORDS[family].ip}`;
 const addressMapOf = (family: IpFamily): string => `host-ports/address-ports-${NFT_WORDS[family].ip}`;
 
 /**
- * Returns the part with the maps and chains for all host ports. `serviceIps`: the cluster IPs that the node has but which have no host
- * ports. `api`: the addresses of the API, whose connections no host port gets; undefined until its port is known.
+ * `serviceIps`: the cluster IPs that the node has but which have no host ports. `api`: the addresses of the API, whose connections no host
+ * port gets; undefined until its port is known.
  */
 export function hostPortRules(
   ranges: readonly PodRange[],
@@ -63,14 +63,12 @@ export function hostPortRules(
   };
 }
 
-/** An element of a map. */
 interface Entry {
   map: string;
   key: string;
   value: string;
 }
 
-/** Returns the elements for one Pod, regardless of other Pods. */
 function entriesOf({ addresses, hostPorts }: Attachment, ranges: readonly PodRange[]): Entry[] {
   return addresses.flatMap((address) => {
     const family = familyOf(address);

@@ -1,4 +1,3 @@
-/** Reads which addresses the CNI plugin host-local has leased to sandboxes. */
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseIp } from '../../machinery/ip.ts';

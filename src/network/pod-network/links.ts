@@ -1,10 +1,9 @@
-/** Reads network interfaces and routes, mainly with ip(8), and runs commands of ip(8), also in other network namespaces. */
 import { existsSync } from 'node:fs';
 import { runCommand, runCommandOk } from '../../platform/processes.ts';
 
 /**
- * Returns whether the network namespace of this process has the interface. Does not look in /sys, which may show another namespace, for
- * example after `nsenter --net`; /proc/sys/net always shows that of the process.
+ * Returns whether the network namespace of this process has the interface. /proc/sys/net shows this namespace; /sys may show another one,
+ * for example after `nsenter --net`.
  */
 export const hasLink = (name: string): boolean => existsSync(`/proc/sys/net/ipv4/conf/${name}`);
 
@@ -40,7 +39,7 @@ export async function readRoutes(signal: AbortSignal): Promise<Route[]> {
   return (await Promise.all(['-4', '-6'].map(read))).flat();
 }
 
-/** Runs commands of ip(8), in the network namespace whose file is `namespace` if it is given. Rejects if a command fails. */
+/** `namespace`: the file of a network namespace. Rejects if a command of ip(8) fails. */
 export async function runIp(commands: readonly string[], signal: AbortSignal, namespace?: string): Promise<void> {
   const options = { input: `${commands.join('\n')}\n`, signal };
   if (namespace === undefined) await runCommandOk('ip', ['-batch', '-'], options);

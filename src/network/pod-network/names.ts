@@ -7,18 +7,16 @@ import { join } from 'node:path';
 
 export interface Instance {
   dataDir: string;
-  /** A text that distinguishes this engine from other engines on the machine, for example the path of its data folder. */
+  /** Distinguishes this engine from other engines on the machine, for example by the path of its data folder. */
   instance: string;
 }
 
 export interface NetworkNames {
-  /** Name of the interface that has the node's addresses in the Pod network, at most 15 characters. */
+  /** The interface that has the node's addresses in the Pod network. The name has at most 15 characters. */
   bridge: string;
-  /** Name of the nftables table, in the family inet. */
+  /** The nftables table, in the family inet. */
   table: string;
-  /** Name of the CNI network. */
   network: string;
-  /** The folder from which the runtime reads CNI configurations. */
   cniConfigDirectory: string;
 }
 
@@ -32,9 +30,8 @@ export function networkNames({ dataDir, instance }: Instance): NetworkNames {
   };
 }
 
-/** Returns the path of the configuration of the CNI network. */
 export const cniConfigurationPath = (instance: Instance): string =>
   join(networkNames(instance).cniConfigDirectory, '10-lifepod.conflist');
 
-/** Returns the path of the folder in which the CNI plugin host-local records the addresses that it has assigned. */
+/** The folder in which the CNI plugin host-local records the addresses that it has assigned. */
 export const ipamDirectory = (dataDir: string): string => join(dataDir, 'cni', 'networks');

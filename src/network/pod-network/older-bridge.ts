@@ -13,12 +13,12 @@ export interface MoveOptions extends Instance {
   bridge: string;
   podCidr: string;
   gateway: string;
-  /** The folder of the CNI plugins; undefined if they are not installed. */
+  /** Undefined if the CNI plugins are not installed. */
   pluginDirectory: string | undefined;
   signal: AbortSignal;
 }
 
-/** Detaches the interfaces of Pods from the bridge, and adds their routes. Does nothing if the bridge has no ports. */
+/** Does nothing if the bridge has no ports. */
 export async function moveOffBridge(options: MoveOptions): Promise<void> {
   const { bridge, signal } = options;
   const ports = await readLinks(['link', 'show', 'master', bridge], signal);
@@ -36,7 +36,7 @@ export async function moveOffBridge(options: MoveOptions): Promise<void> {
   }
 }
 
-/** Detaches the interface of a sandbox. Replaces the routes of the sandbox first, and keeps the hardware address of its gateway. */
+/** Replaces the routes of the sandbox before its interface is detached, and keeps the hardware address of its gateway. */
 async function movePort(
   { ifname }: Link,
   { addresses, namespace }: Attachment,

@@ -1,20 +1,18 @@
 /**
- * The network of the Pods of one machine. Each sandbox is connected to the machine by a pair of interfaces of its own, and all packets
- * between Pods are routed: they pass the machine's IP layer, and with it the rules for Services and network policies, whether or not the
- * kernel shows bridged packets to these rules. One interface of the machine, a bridge without ports, has the gateway address of the Pods,
- * the cluster IPs of the cluster DNS and of the API, and the routes of the Service ranges.
+ * The network of the Pods of one machine. Each sandbox is connected to the machine by a pair of interfaces of its own, and packets between
+ * Pods are routed. Thus the rules for Services and network policies see them, whether or not the kernel shows bridged packets to these
+ * rules. A bridge without ports has the gateway address of the Pods, the cluster IPs of the cluster DNS and of the API, and the routes of
+ * the Service ranges.
  *
  * Boundary: this folder uses ip(8), the instance's nftables table, /proc/sys, and files below <dataDir>/cni and in libcni's cache. The
  * runtime calls the CNI plugin `ptp`, which gives the gateway address to the machine's interface of each sandbox, too.
  * Invariants:
- *  1. The names of the bridge, the table and the CNI network contain a hash of the instance, so an instance never changes the bridge, table
- *     or addresses of another instance.
+ *  1. An instance does not change the bridge, table or addresses of another instance.
  *  2. setUpNetwork() may be repeated at any time, even if an earlier call was interrupted. Attached Pods keep their network.
  *  3. libcni's records say which sandboxes are attached. No other state is needed, so an engine that was killed loses nothing.
  *  4. A container starts only after the rules contain its sandbox and its host ports. The interface of a sandbox gets `route_localnet`,
  *     which host ports on 127.0.0.1 need, only after the rules contain the sandbox.
- *  5. tearDownNetwork() removes the bridge, the interfaces of the sandboxes, the table, libcni's records, all leases of addresses and the
- *     tracked connections of Pods. Parameters of the kernel for the whole machine remain as they are: see forwarding.ts.
+ *  5. tearDownNetwork() leaves the sysctls for the whole machine as they are: see forwarding.ts.
  */
 import { mkdir } from 'node:fs/promises';
 import { writeFileAtomic } from '../../platform/files.ts';
@@ -37,20 +35,20 @@ export interface NetworkOptions extends Instance {
    */
   podCidr: string;
   /**
-   * The range of Services, or two ranges with a comma between them. Each range gets a route, and must overlap neither a Pod range nor a
-   * route of the machine. Absent: there is no route.
+   * The range of Services, or two ranges with a comma between them. They must overlap neither a Pod range nor a route of the machine.
+   * Absent: the ranges get no route.
    */
   serviceCidr?: string;
   /**
-   * The cluster IPs, of IPv4, that the machine itself has: the one on which the cluster's DNS listens, and the one of the API, so that
-   * programs of the machine reach the API without a route to the Service range.
+   * The IPv4 cluster IPs that the machine itself has. The cluster DNS listens on one of them. Through the cluster IP of the API, programs
+   * of the machine reach the API without a route to the Service range.
    */
   serviceIps: readonly string[];
-  /** The addresses of the API; absent if its port is not known yet. */
+  /** Absent if the port of the API is not known yet. */
   api?: ApiAddresses;
-  /** Whether Pods may be in CNI networks of a runtime that lifepod did not start. Absent: they are not. */
+  /** Whether Pods may be in CNI networks of a runtime that lifepod did not start; by default, they are not. */
   hasForeignPods?: boolean;
-  /** The folder of the CNI plugins; undefined if they are not installed. */
+  /** Undefined if the CNI plugins are not installed. */
   pluginDirectory: string | undefined;
   timers: Timers;
   log: Log;
@@ -60,16 +58,14 @@ export interface NetworkOptions extends Instance {
 
 export interface PodNetwork extends NetworkNames, AttachedPods {
   gateway: string;
-  /** The routes of the Service ranges, which follow added and deleted ServiceCIDRs. */
+  /** The routes follow added and deleted ServiceCIDRs. */
   routes: ServiceRoutes;
-  /** The owner of the instance's nftables table. */
   rules: NftTable;
 }
 
 /**
- * Sets up or updates the network, and resolves with access to it. Rejects with a UserError if the Pod range is too small, if the Pod and
- * the Service range overlap each other or a route of the machine, if the machine has disabled IPv6 but the Pod range includes it, or if IP
- * forwarding cannot be enabled.
+ * Sets up or updates the network. Rejects with a UserError if a range is not usable (see checkRanges()), or if IP forwarding cannot be
+ * enabled.
  */
 export async function setUpNetwork(options: NetworkOptions): Promise<PodNetwork> {
   const { serviceCidr, signal, timers, log } = options;

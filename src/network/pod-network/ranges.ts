@@ -1,4 +1,3 @@
-/** Parses the ranges of Pods and Services, and checks whether they are usable on this machine. */
 import { readFile } from 'node:fs/promises';
 import {
   bitsOf,
@@ -18,11 +17,9 @@ import type { PodRange } from './rules.ts';
 
 export type RangeOption = '--pod-cidr' | '--service-cidr';
 
-/** The error about a range that overlaps a route of the machine. */
 export class RangeTakenError extends UserError {
-  /** The beginning of the message, which says what overlaps. */
+  /** The beginning of the message, which names the overlapping ranges. */
   readonly overlap: string;
-  /** The option that sets the range. */
   readonly option: RangeOption;
   constructor(overlap: string, option: RangeOption) {
     super(`${overlap}: choose another with ${option}`);
@@ -31,9 +28,8 @@ export class RangeTakenError extends UserError {
   }
 }
 
-/** The error about a range that overlaps a route of another engine of lifepod. */
 export class RangeOfOtherEngineError extends RangeTakenError {
-  /** The name of that engine's bridge: see networkNames(). */
+  /** The name of the other engine's bridge. */
   readonly bridge: string;
   constructor(overlap: string, option: RangeOption, bridge: string) {
     super(overlap, option);
@@ -41,7 +37,6 @@ export class RangeOfOtherEngineError extends RangeTakenError {
   }
 }
 
-/** Matches the names of the bridges of engines: see networkNames(). */
 const BRIDGE = /^lp[\da-f]{8}$/;
 
 const isBridge = ({ dev = '' }: Route): boolean => BRIDGE.test(dev);
@@ -54,14 +49,13 @@ export interface RangeOptions extends Instance {
 }
 
 export interface PodNetworkRange extends PodRange {
-  /** The first usable address. */
   gateway: string;
 }
 
-/** The ranges of Pods, of which the first one is of IPv4. */
+/** The first range is of IPv4. */
 export type PodNetworkRanges = [PodNetworkRange, ...PodNetworkRange[]];
 
-/** Returns the ranges in the text, which are separated by a comma. Throws if they are not an IPv4 range and at most one IPv6 range. */
+/** Parses ranges that are separated by a comma. Throws if they are not an IPv4 range and at most one IPv6 range. */
 export function podRanges(text: string): PodNetworkRanges {
   const [first, ...others] = parseRanges(text).map((range) => ({
     family: range.family,
@@ -82,7 +76,7 @@ function parseRanges(text: string): IpRange[] {
   });
 }
 
-/** Resolves with the Pod ranges in the configuration of the CNI network; with an empty list if there is no configuration. */
+/** Returns an empty list if there is no configuration. */
 export async function configuredRanges(instance: Instance): Promise<IpRange[]> {
   const text = await readFile(cniConfigurationPath(instance), 'utf8').catch(() => '{}');
   const { plugins = [] } = JSON.parse(text) as { plugins?: { ipam?: { ranges: { subnet: string }[][] } }[] };
@@ -134,9 +128,9 @@ export async function checkRanges(options: RangeOptions): Promise<void> {
 }
 
 /**
- * Resolves with the routes that do not belong to the instance. While the runtime attaches or detaches a sandbox, the sandbox has either a
- * record or a leased address: libcni deletes the record after the interface, and host-local leases the address before the interface exists.
- * So the records are read before the routes, and the leases after them.
+ * Resolves with the routes that do not belong to the instance. While the runtime attaches or detaches a sandbox, the sandbox has a record
+ * or a leased address: libcni deletes the record after the interface, and host-local leases the address before the interface exists.
+ * Therefore the records are read before the routes, and the leases after them.
  */
 async function foreignRoutes(options: RangeOptions): Promise<Route[]> {
   const { podCidr, signal } = options;
@@ -150,13 +144,13 @@ async function foreignRoutes(options: RangeOptions): Promise<Route[]> {
     ...(await leasedAddresses(options)).keys(),
     ...podRanges(podCidr).map(({ gateway }) => gateway),
   ]);
-  // Routes of Service ranges of other engines are left out: otherServiceRanges() reads all these ranges from the rules of the engines.
+  // Routes of Service ranges of other engines are left out: otherServiceRanges() reads these ranges from the rules of the engines.
   return routes.filter(
     (route) => !own.has(route.dst) && !links.has(route.dev ?? '') && (!isBridge(route) || route.protocol === 'kernel'),
   );
 }
 
-/** Rejects with a UserError if the machine disables IPv6 on new interfaces, such as those of Pods. */
+/** The interfaces of Pods get the default settings of the machine. */
 async function requireIpv6(range: IpRange): Promise<void> {
   const disabled = await readFile('/proc/sys/net/ipv6/conf/default/disable_ipv6', 'utf8').catch(() => '1');
   if (disabled.trim() === '0') return;

@@ -17,7 +17,6 @@ const pod = (name: string, more: Partial<Attachment> = {}): Attachment => ({
   ...more,
 });
 
-/** Returns the elements of a section as text, by set. */
 function elements(section: ReturnType<typeof hostPortSection>): string[] {
   return [...section.values()].flatMap(({ elements: all = [] }) =>
     all.flatMap(({ set, values }) => [...values].map(([key, value]) => `${set} ${key} : ${value}`)),

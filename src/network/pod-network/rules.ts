@@ -1,19 +1,18 @@
 /**
  * The section `pods` of the instance's nftables table: which packets may leave a Pod, and which are masqueraded.
  *
- * - A Pod sends packets only from its own addresses. Otherwise it could evade network policies, or reach programs that listen only on
- *   loopback addresses of the node: the interfaces of Pods have `route_localnet`, so that the node reaches host ports on 127.0.0.1. The
- *   filter precedes connection tracking, where replies to such connections still have the gateway as their destination. The kernel itself
- *   drops IPv6 packets to and from ::1.
+ * - A Pod sends packets only from its own addresses. Otherwise it could evade network policies, or reach programs on loopback addresses of
+ *   the node: the interfaces of Pods have `route_localnet`, so that the node reaches host ports on 127.0.0.1. The filter precedes
+ *   connection tracking, where replies to such connections still have the gateway as their destination. The kernel itself drops IPv6
+ *   packets to and from ::1.
  * - Packets with a source address of the Pod range enter only through the interfaces of Pods. Otherwise a neighbor of the machine could use
  *   the address of a Pod that network policies allow. The machine itself uses its addresses in the range on the interface `lo`.
  * - Packets that a Pod sends to itself through a Service or a host port, and those from loopback addresses of the node, get the address of
  *   the node, because a Pod would drop them or could not answer.
  * - An address of the Pod range that no Pod has is unreachable; without the rule, a sender would wait for the kernel to give up.
- * - Only Pods and the machine itself reach the API at the node's address in the Pod range. A neighbor of the machine could send packets to
- *   this address, or to the cluster IP that is translated to it, by routing them to the machine. The interfaces of Pods in networks of a
- *   runtime that lifepod did not start are not known. These Pods are recognized by their addresses: a neighbor that uses such an address
- *   gets no reply.
+ * - Only Pods and the machine itself reach the API at the node's address in the Pod range. Otherwise a neighbor of the machine could route
+ *   packets to this address, or to the cluster IP that is translated to it, to the machine. Pods in networks of a runtime that lifepod did
+ *   not start are recognized by their addresses: a neighbor that uses such an address gets no reply.
  * - The same holds for the cluster DNS: its answers show which Services and Pods exist, and it would resolve any name for a neighbor.
  */
 import { type IpFamily, type IpRange, parseIp, parseIpRange, rangeContains } from '../../machinery/ip.ts';
@@ -24,25 +23,23 @@ import type { Attachment } from './attachments.ts';
 
 export interface PodRange {
   family: IpFamily;
-  /** The range in CIDR notation. */
+  /** In CIDR notation. */
   cidr: string;
 }
 
-/** The name of the set of the interfaces that are connected to Pods. */
 export const POD_INTERFACES = 'pods/interfaces';
 
-/** The name of the set of the IPv4 addresses of the sandboxes of all CNI networks. The set exists only if `hasForeignPods` is true. */
+/** The set of the IPv4 addresses of the sandboxes of all CNI networks. The set exists only if `hasForeignPods` is true. */
 const FOREIGN_ADDRESSES = 'pods/foreign-addresses-ip';
 
 const addressesSet = (family: IpFamily): string => `pods/addresses-${NFT_WORDS[family].ip}`;
 
 export interface PodRuleOptions {
-  /** The interface to which the kernel routes packets for addresses of the Pod ranges that no Pod has. */
   bridge: string;
   ranges: readonly PodRange[];
-  /** The cluster IPs, of IPv4, that the machine itself has. The cluster DNS listens on one of them. */
+  /** The IPv4 cluster IPs that the machine itself has. The cluster DNS listens on one of them. */
   serviceIps: readonly string[];
-  /** The addresses of the API; absent until its port is known. */
+  /** Absent until the port of the API is known. */
   api?: ApiAddresses;
   /** Whether Pods may be in CNI networks of a runtime that lifepod did not start. */
   hasForeignPods?: boolean;
@@ -112,14 +109,12 @@ export function podRules({ bridge, ranges, serviceIps, api, hasForeignPods = fal
   };
 }
 
-/** Returns the condition for packets of other machines. */
 const stranger = (hasForeignPods: boolean): string =>
   `iifname != "lo" iifname != @${POD_INTERFACES}${hasForeignPods ? ` ip saddr != @${FOREIGN_ADDRESSES}` : ''}`;
 
 const toDns = (serviceIps: readonly string[]): string[] =>
   serviceIps.length === 0 ? [] : [`ip daddr { ${serviceIps.join(', ')} } meta l4proto { tcp, udp } th dport 53`];
 
-/** Returns the conditions for packets to those addresses of the API that are in a Pod range. */
 function toApiOfPods(ranges: readonly PodRange[], { ips, port }: ApiAddresses): string[] {
   const own = ips.filter((text) => {
     const ip = parseIp(text);
@@ -128,7 +123,7 @@ function toApiOfPods(ranges: readonly PodRange[], { ips, port }: ApiAddresses): 
   return toApi({ ips: own, port });
 }
 
-/** Returns the part with the elements for one Pod. Addresses of families without a Pod range are left out. */
+/** Addresses of families without a Pod range are left out. */
 export function podElements({ link, addresses }: Attachment, ranges: readonly PodRange[]): Part {
   return {
     elements: [
@@ -147,15 +142,15 @@ export function podElements({ link, addresses }: Attachment, ranges: readonly Po
 
 const quoted = (link: string): string => `"${link}"`;
 
-/** Returns the part with the addresses of the sandboxes of all CNI networks as elements. IPv6 addresses are omitted. */
+/** IPv6 addresses are left out. */
 export function foreignElements(addresses: readonly string[]): Part {
   const ipv4 = addresses.filter((address) => familyOf(address) === 'IPv4');
   return { elements: [{ set: FOREIGN_ADDRESSES, values: new Map(ipv4.map((address) => [address, ''])) }] };
 }
 
 /**
- * Returns the section for the attachments. `foreign`: the result of foreignElements(). `elementsOf`: returns podElements() of an
- * attachment, always the same object for the same attachment.
+ * `foreign`: the result of foreignElements(). `elementsOf`: returns podElements() of an attachment, always the same object for the same
+ * attachment.
  */
 export function podSection(
   rules: Part,

@@ -15,12 +15,11 @@ import { printedRange } from './ranges.ts';
 const PROTOCOL = 'static';
 
 /**
- * Returns the metric of the routes. It is larger than the metrics of other programs, and differs between bridges, because the kernel
- * replaces a route with the same destination and metric even if it leads to another interface, such as the bridge of another engine.
+ * The metric is larger than the metrics of other programs, and differs between bridges: the kernel replaces a route with the same
+ * destination and metric even if it leads to another interface, such as the bridge of another engine.
  */
 export const metricOf = (bridge: string): number => 100_000 + (Number.parseInt(bridge.slice(2), 16) % 1_000_000);
 
-/** Returns the routes to Service ranges that lead through the bridge, except the routes to `cidrs`. */
 export function otherRoutes(routes: readonly Route[], bridge: string, cidrs: readonly string[]): Route[] {
   const wanted = new Set(cidrs.map((cidr) => textOf(parseIpRange(cidr)) ?? cidr));
   return routes.filter(

@@ -11,15 +11,11 @@ import { configuredRanges } from './ranges.ts';
 import { forgetConnections } from './tracked-connections.ts';
 
 export interface TearDownOptions extends Instance {
-  /** The folder of the runtime, which contains the files of network namespaces. */
   runtimeFolder: string;
   signal: AbortSignal;
 }
 
-/**
- * Removes the network of the instance. The call may be repeated: missing parts are ignored. Rejects if nft(8) fails or an interface cannot
- * be removed.
- */
+/** The call may be repeated: missing parts are ignored. Rejects if nft(8) fails or an interface cannot be removed. */
 export async function tearDownNetwork(options: TearDownOptions): Promise<void> {
   const { signal } = options;
   const names = networkNames(options);
@@ -44,7 +40,7 @@ export async function tearDownNetwork(options: TearDownOptions): Promise<void> {
   if (left.length > 0) throw new Error(`these interfaces could not be removed: ${left.join(', ')}`);
 }
 
-/** Removes the network namespace of a sandbox, unless it is in the folder of a runtime, which then removes it. */
+/** A namespace in the folder of a runtime is removed by this runtime. */
 async function removeNamespace(path: string, signal: AbortSignal): Promise<void> {
   if (/^\/(var\/)?run\/netns\/cni-/.test(path)) await runCommand('ip', ['netns', 'delete', basename(path)], { signal });
 }

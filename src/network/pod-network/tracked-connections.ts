@@ -1,8 +1,7 @@
 /**
  * Deletes entries of connection tracking for the connections of Pods that have been removed. The kernel keeps these entries: those of TCP
  * for days, and those of UDP as long as the client sends. While other programs have rules of the type nat, the kernel continues to
- * translate the packets of these entries, so that they leave the machine by its default route instead of reaching the program that has the
- * port now.
+ * translate the packets of these entries: they leave the machine instead of reaching the program that has the port now.
  */
 import { type IpRange, parseIp, rangeContains } from '../../machinery/ip.ts';
 import { linesOf, runCommand } from '../../platform/processes.ts';

@@ -41,7 +41,6 @@ function rulesOf(section: Section): Rules {
   return { chains, sets };
 }
 
-/** Returns whether the rules of a section accept the packet or, with `isReply`, the reply to it. Evaluates them as nftables does. */
 function accepts({ chains, sets }: Rules, packet: Packet, isReply: boolean): boolean {
   const family = packet.from.includes(':') ? 'ip6' : 'ip';
   const [source, target] = isReply ? [packet.to, packet.from] : [packet.from, packet.to];
@@ -109,7 +108,7 @@ function accepts({ chains, sets }: Rules, packet: Packet, isReply: boolean): boo
   return (['policies/egress', 'policies/ingress'] as const).every((chain) => run(chain) !== 'drop');
 }
 
-/** Returns whether the NetworkPolicies allow the packet, by their semantics and without any index. */
+/** Judges the packet by the semantics of NetworkPolicies, without any index. */
 function isAllowed(packet: Packet, { pods, policies, namespaces }: World): boolean {
   const podAt = (address: string): PolicyPod | undefined => pods.find(({ addresses }) => addresses.includes(address));
   if (packet.from === packet.to && podAt(packet.from) !== undefined) return true;

@@ -1,13 +1,12 @@
 /**
- * The section `policies` of the instance's nftables table: which forwarded packets NetworkPolicies allow. Pure.
+ * The section `policies` of the instance's nftables table: which forwarded packets NetworkPolicies allow.
  *
  * Packets are judged where the machine forwards them: after a Service's address has become a Pod's, and before a source is masqueraded.
- * Packets of the node's own programs, and packets to them, are not forwarded, so they are always allowed, as upstream documents it. Packets
- * of a Pod to itself are always accepted, too.
+ * Packets between the node's own programs and Pods are not forwarded, so they are allowed, as upstream documents it. Packets of a Pod to
+ * itself are accepted, too.
  *
- * An address of an isolated Pod leads to the chain of its profile, which is shared by all Pods with the same policies: the chain asks each
- * policy, and drops packets that none has accepted. Pods that peers select are elements of sets. Thus a change of a Pod changes only
- * elements.
+ * An address of an isolated Pod leads to the chain of its profile, which all Pods with the same policies share. The chain asks each policy,
+ * and drops packets that none has accepted. Pods that peers select are elements of sets. Thus a change of a Pod changes only elements.
  *
  * Selections are found by the rarest label or namespace that they require. A changed Pod is compared only with the selections that it may
  * match, and the other Pods only with the selections that a changed policy adds.
@@ -29,7 +28,6 @@ import {
   portId,
 } from './policy-rules.ts';
 
-/** A Pod with addresses of its own, with the properties on which policies depend. */
 export interface PolicyPod {
   namespace: string;
   labels: Readonly<Record<string, string>>;
@@ -41,7 +39,7 @@ const RULES = baseRules();
 
 interface PodEntry {
   pod: PolicyPod;
-  /** The parts by address; undefined if they must be derived again. */
+  /** Undefined if the parts must be derived again. */
   parts?: Map<string, Part>;
   /** The IDs of the selections of the index that contain the Pod. Undefined: all selections must be examined. */
   matched?: Set<string>;
@@ -50,7 +48,7 @@ interface PodEntry {
 
 interface PolicyEntry {
   policy: NetworkPolicy;
-  /** The result of compilePolicy(); absent until the next section is derived. */
+  /** Absent until the next section is derived. */
   compiled?: CompiledPolicy;
   part?: Part;
 }
@@ -61,12 +59,12 @@ export class PoliciesSection {
   /** The Pods in the order in which they got their addresses. An address that several Pods report belongs to the last of them. */
   readonly #pods = new Map<string, PodEntry>();
   readonly #profiles = new Map<string, Part>();
-  /** The index of the policies, as of the last derivation. */
+  /** Derived by the last call of steps(). */
   #index: PolicyIndex = { policies: new Map(), selections: new Map(), byFact: new Map(), namedPorts: new Set() };
   #isIndexStale = false;
   #selectionParts: ReadonlyMap<string, Part> = new Map();
 
-  /** Stores the state of a policy. `key`: any text that identifies the policy. `policy`: undefined if the policy was deleted. */
+  /** `key`: any text that identifies the policy. `policy`: undefined if the policy was deleted. */
   setPolicy(key: string, policy: NetworkPolicy | undefined): void {
     if (policy === undefined) this.#policies.delete(key);
     else this.#policies.set(key, { policy });
@@ -88,9 +86,7 @@ export class PoliciesSection {
     return this.#pods.get(key)?.pod;
   }
 
-  /**
-   * Stores the state of a Pod, and returns whether anything has changed. `pod`: undefined if the Pod has no addresses of its own any more.
-   */
+  /** Returns whether anything has changed. `pod`: undefined if the Pod has no addresses of its own any more. */
   setPod(key: string, pod: PolicyPod | undefined): boolean {
     const old = this.#pods.get(key)?.pod;
     if (JSON.stringify(old) === JSON.stringify(pod)) return false;
@@ -99,9 +95,7 @@ export class PoliciesSection {
     return true;
   }
 
-  /**
-   * Makes the next section contain new objects for those parts with these names that still exist, so that the table tries the parts again.
-   */
+  /** The table then tries the parts with these names again. */
   renew(names: ReadonlySet<string>): void {
     for (const [key, entry] of this.#policies)
       if (entry.part !== undefined && names.has(policyPart(key))) entry.part = { ...entry.part };
@@ -109,7 +103,6 @@ export class PoliciesSection {
       for (const [address, part] of parts ?? []) if (names.has(addressPart(address))) parts?.set(address, { ...part });
   }
 
-  /** Returns the section for the stored policies, namespaces and Pods. */
   section(): Section {
     return runAtOnce(this.steps());
   }
@@ -167,7 +160,6 @@ export class PoliciesSection {
     }
   }
 
-  /** Returns the IDs of the selections that contain the Pod. */
   #matching({ namespace, labels }: PolicyPod, selections: SelectionsByFact): string[] {
     const ofNamespace = this.#namespaces.get(namespace) ?? {};
     const facts = [
@@ -214,7 +206,7 @@ export class PoliciesSection {
   }
 }
 
-/** Returns the addresses in canonical form, each with its family. */
+/** In canonical form. */
 const addressesOf = ({ addresses }: PolicyPod): [string, IpFamily][] =>
   addresses.flatMap((text) => {
     const ip = parseIp(text);

@@ -1,4 +1,3 @@
-/** Tests that many policies and Pods neither occupy the event loop nor are examined again when few of them change. */
 import { expect, test } from 'vitest';
 import type { NetworkPolicy } from '../../api/generated/types.ts';
 import { PoliciesSection } from './policies-section.ts';
@@ -10,7 +9,7 @@ const policyOf = (name: string, namespace: string, spec: NetworkPolicy['spec']):
   spec,
 });
 
-/** Returns the CPU time of this thread in milliseconds. It does not contain the time of other programs on a busy machine. */
+/** CPU time does not contain the time of other programs on a busy machine. */
 const cpuMillis = (): number => {
   const { user, system } = process.threadCpuUsage();
   return (user + system) / 1000;

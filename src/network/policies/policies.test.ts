@@ -1,4 +1,4 @@
-/** Tests when Pods are part of the rules: with the real registry, and with a table that only stores its sections. */
+/** Uses the real registry, and a table that only stores its sections. */
 import { expect, onTestFinished, test } from 'vitest';
 import { MIRROR_ANNOTATION } from '../../api/core/v1/pod/mirror.ts';
 import type { CoreV1Event, NetworkPolicy, Pod } from '../../api/generated/types.ts';
@@ -22,7 +22,7 @@ const settled = async (): Promise<void> => {
   for (let turn = 0; turn < 50; turn++) await new Promise(setImmediate);
 };
 
-/** Starts the enforcement. `left`: the attached sandboxes that an earlier engine has left, or the error with which left() rejects. */
+/** `left`: the attached sandboxes that an earlier engine has left, or the error with which left() rejects. */
 async function enforced(left: readonly LeftSandbox[] | Error = []) {
   const timers = createVirtualTimers();
   const backend = await registryBackend({ timers });
@@ -31,7 +31,6 @@ async function enforced(left: readonly LeftSandbox[] | Error = []) {
   const attached = new Set(left instanceof Error ? [] : left.flatMap(({ addresses }) => addresses));
   let detached: (addresses: readonly string[]) => void = () => undefined;
   let section: Section = new Map();
-  /** Returns the errors of nft for parts of the section. */
   let judge: (parts: Section) => Rejections = () => new Map();
   const policies = startPolicies({
     ...withInformers({ client: clientOf(backend), timers, log: silentLog, signal: stop.signal }),
@@ -56,7 +55,6 @@ async function enforced(left: readonly LeftSandbox[] | Error = []) {
     firstRulesMillis: 30_000,
   });
   await backend.set(NETWORK_POLICIES, DENY);
-  /** Creates the Pod, or changes its labels. */
   const setPod = (name: string, labels: Record<string, string>, annotations = {}): Promise<Pod> => {
     const stored = backend.objects(PODS).find(({ metadata }) => metadata.name === name) as Pod | undefined;
     const spec = { containers: [{ name: 'c', image: 'i' }], nodeName: 'n1' };
@@ -69,7 +67,6 @@ async function enforced(left: readonly LeftSandbox[] | Error = []) {
     backend,
     policies,
     setPod,
-    /** Creates the Pod if it does not exist, and a sandbox for it with the address. */
     async start(name: string, labels: Record<string, string>, address = ADDRESS) {
       const pod = await setPod(name, labels);
       await settled();
@@ -85,7 +82,6 @@ async function enforced(left: readonly LeftSandbox[] | Error = []) {
       detached([address]);
       await settled();
     },
-    /** Returns whether policies judge packets to the address. */
     isIsolated: (address = ADDRESS) => (section.get(`address ${address}`)?.elements ?? []).length > 0,
     /** Makes nft reject the part of the section until `accept` is called. */
     reject(name: string): { accept(): void } {
@@ -242,7 +238,7 @@ test('a policy or a Pod whose rules nft rejects gets an Event, and its rules are
       'node n1 lets this NetworkPolicy allow nothing, because nft rejects its rules; change the NetworkPolicy: Error: syntax error',
   };
   expect(warnings()).toEqual([{ ...expected, count: 1 }]);
-  // A change that does not concern the rejected rules does not report them again. After a pause, the rules are tried and reported again.
+  // A change of another Pod does not report the rejected rules again. After a pause, the rules are tried and reported again.
   await cluster.start('another', {}, '10.0.0.9');
   await settled();
   expect(warnings()).toEqual([{ ...expected, count: 1 }]);

@@ -8,9 +8,8 @@
  *     API does not have their Pods any more. The rules of the earlier engine stay until then.
  *  2. No container of a Pod is created before the rules contain the Pod with the addresses of its sandbox: see hold().
  *  3. A Pod stays in the rules until its sandbox is detached, even if it has ended, its object is deleted, or another Pod has its name.
- *  4. Changes that arrive while rules are derived or written are part of the next transaction. The rules are derived in turns with other
- *     work. There are no timers except after a failure.
- *  5. A policy whose rules nft(8) rejects isolates its Pods and allows nothing. The rules of the other policies are kept current.
+ *  4. Changes that arrive while rules are derived or written are part of the next transaction. There are no timers except after a failure.
+ *  5. A policy whose rules nft(8) rejects isolates its Pods and allows nothing.
  */
 import { namedPorts } from '../../api/core/v1/pod/containers.ts';
 import { mirroredUid } from '../../api/core/v1/pod/mirror.ts';
@@ -34,14 +33,12 @@ import { PoliciesSection, type PolicyPod } from './policies-section.ts';
 import { rejectionReporter } from './rejection-reporter.ts';
 
 export interface PoliciesOptions {
-  /** The client with which Events are written. */
   client: Client;
   nodeName: string;
   informers: SharedInformers;
   table: NftTable;
-  /** The sandboxes that are attached to the Pod network. */
   sandboxes: Pick<AttachedPods, 'isAttached' | 'onDetached'>;
-  /** Resolves with the sandboxes that an earlier engine has left. It is called again if it rejects. */
+  /** Resolves with the sandboxes that an earlier engine has left. Called again if it rejects. */
   left(): Promise<readonly LeftSandbox[]>;
   /** How long hold() waits until everything that the first rules contain is known. */
   firstRulesMillis: number;
@@ -51,18 +48,15 @@ export interface PoliciesOptions {
   signal: AbortSignal;
 }
 
-/** A Pod as the node knows it, with the properties that its rules need. */
 export interface HeldPod {
   namespace: string;
   name: string;
   /** The UID of the sandbox's Pod: of the static Pod, not of its mirror Pod. */
   uid: string;
   labels: Readonly<Record<string, string>>;
-  /** The named ports of the Pod's containers. */
   ports: readonly ContainerPort[];
 }
 
-/** A sandbox that an earlier engine has left attached. */
 export interface LeftSandbox {
   pod: HeldPod;
   addresses: readonly string[];
@@ -71,8 +65,8 @@ export interface LeftSandbox {
 export interface Policies {
   /**
    * Resolves when the rules contain the Pod with these addresses of its sandbox, regardless of the Pod's status. `pod` is used while the
-   * API does not have the Pod, for example because it is a new static Pod. Rejects if the rules cannot be written, if the sandbox has been
-   * detached meanwhile, or if the objects for the first rules are not known in time.
+   * API does not have the Pod, for example a new static Pod. Rejects if the rules cannot be written, if the sandbox has been detached
+   * meanwhile, or if the objects for the first rules are not known in time.
    */
   hold(pod: HeldPod, addresses: readonly string[], signal: AbortSignal): Promise<void>;
 }
@@ -83,16 +77,15 @@ const RETRY_MAX_MILLIS = 60_000;
 const keyOf = ({ metadata }: KubeObject): string => `${metadata.namespace}/${metadata.name}`;
 
 interface Entry {
-  /** The Pod as the API has it, or had it last. */
+  /** The last version of the Pod in the API. */
   stored?: Pod;
-  /** Whether the API has the Pod. */
   isStored: boolean;
   held?: HeldPod;
   /** The addresses of the Pod's attached sandboxes. While there are none, the addresses in the Pod's status count. */
   addresses: readonly string[];
 }
 
-/** Starts to follow the objects. The rules are written as soon as all of them are known. */
+/** The rules are written as soon as all objects are known. */
 export function startPolicies(options: PoliciesOptions): Policies {
   return new Enforcement(options);
 }
@@ -102,11 +95,11 @@ class Enforcement implements Policies {
   readonly #section = new PoliciesSection();
   /** The entries by UID. A mirror Pod has the entry of its static Pod, whose UID the sandboxes have. */
   readonly #entries = new Map<string, Entry>();
-  /** The UID of the Pod that has an attached sandbox with the address, by address. */
+  /** The UIDs of the Pods that have the addresses, by address. */
   readonly #holders = new Map<string, string>();
   readonly #policies: Informer<NetworkPolicy>;
   readonly #synced: Promise<unknown>;
-  /** Writes the rules, with everything that was taken in before the call. */
+  /** The written rules contain everything that was taken in before the call. */
   readonly #write: () => Promise<void>;
   #isSynced = false;
   #hasChanged = true;
@@ -219,7 +212,6 @@ class Enforcement implements Policies {
     if (this.#update(uid, entry)) this.#changed();
   }
 
-  /** Takes the address from the Pod that holds it. Returns whether anything has changed. */
   #release(address: string): boolean {
     const uid = this.#holders.get(address);
     const entry = uid === undefined ? undefined : this.#entries.get(uid);
@@ -280,7 +272,7 @@ function each<T extends KubeObject>(act: (object: T, exists: boolean) => void): 
   return { added: exists, updated: exists, deleted: (object) => act(object, false) };
 }
 
-/** Returns the Pod's own addresses that its status reports: none if the Pod uses those of the node, or has ended. */
+/** Returns none if the Pod uses the addresses of the node, or has ended. */
 function reportedAddresses({ spec, status }: Pod): string[] {
   if (spec?.hostNetwork === true || status?.phase === 'Succeeded' || status?.phase === 'Failed') return [];
   return (status?.podIPs ?? []).flatMap(({ ip }) => canonicalIp(ip) ?? []);

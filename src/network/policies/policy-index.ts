@@ -1,4 +1,4 @@
-/** An index of NetworkPolicies by namespace, and of the selections of their peers by a fact that selected Pods must have. Pure. */
+/** An index of NetworkPolicies by namespace, and of the selections of their peers by a fact that selected Pods must have. */
 import type { IpFamily } from '../../machinery/ip.ts';
 import { NFT_WORDS } from '../families.ts';
 import type { NftSet, Part } from '../nftables/section.ts';
@@ -8,15 +8,12 @@ import { type CompiledPolicy, FAMILIES, peersSet, portSet, type Selection } from
 export type SelectionsByFact = ReadonlyMap<string | undefined, readonly Selection[]>;
 
 export interface PolicyIndex {
-  /** The policies by their namespace. */
   policies: ReadonlyMap<string, readonly CompiledPolicy[]>;
-  /** The selections by ID. */
   selections: ReadonlyMap<string, Selection>;
   byFact: SelectionsByFact;
   namedPorts: ReadonlySet<string>;
 }
 
-/** The number of selections or named ports in one step. */
 const STEP = 100;
 
 export function* indexOf(policies: readonly CompiledPolicy[]): Generator<void, PolicyIndex> {
@@ -49,7 +46,7 @@ export function* byRarestFact(selections: readonly Selection[]): Generator<void,
   return grouped;
 }
 
-/** Returns the parts with the sets of an index. Parts that `before` contains are the same objects. */
+/** Parts that `before` contains are the same objects. */
 export function* partsOf(
   { selections, namedPorts }: PolicyIndex,
   before: ReadonlyMap<string, Part>,

@@ -1,6 +1,4 @@
-/**
- * The parts of the section `policies`: the chains at the hooks of the kernel, the chains of policies, and the elements for addresses. Pure.
- */
+/** The parts of the section `policies`: the chains at the hooks of the kernel, the chains of policies, and the elements for addresses. */
 import type { IpFamily } from '../../machinery/ip.ts';
 import { NFT_WORDS } from '../families.ts';
 import type { Chain, Elements, NftSet, Part } from '../nftables/section.ts';
@@ -17,7 +15,6 @@ import {
 export const policyPart = (key: string): string => `policy ${key}`;
 export const addressPart = (address: string): string => `address ${address}`;
 
-/** Returns the policy or the address to which the part with the name belongs. */
 export function ownerOfPart(part: string): { policy: string } | { address: string } {
   const isPolicy = part.startsWith(policyPart(''));
   return isPolicy ? { policy: part.slice(policyPart('').length) } : { address: part.slice(addressPart('').length) };
@@ -68,7 +65,7 @@ export function baseRules(): Part {
   return { chains, sets };
 }
 
-/** Returns the chains for a policy that nft(8) rejects: the policy isolates its Pods and allows nothing. */
+/** For a policy whose rules nft(8) rejects. */
 export const chainsThatAllowNothing = ({ isolates }: CompiledPolicy): Chain[] =>
   Object.values(isolates).flatMap((name) => [
     { name, rules: [] },

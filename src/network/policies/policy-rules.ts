@@ -1,5 +1,5 @@
 /**
- * Derives the chains of one NetworkPolicy, and the selections and named ports that these chains refer to. Pure.
+ * Derives the chains of one NetworkPolicy, and the selections and named ports that these chains refer to.
  *
  * Each direction has two chains, which accept packets that a rule allows and return otherwise: one for the packets of the side that has
  * opened the connection, and one with exchanged addresses and ports for the replies. No packet is accepted because its connection is
@@ -24,7 +24,7 @@ export interface Selection {
   namespace?: string;
   matchesNamespace: LabelMatcher;
   matchesPod: LabelMatcher;
-  /** Facts that each of the Pods has. */
+  /** A Pod without one of these facts is not selected. */
   facts: readonly string[];
 }
 
@@ -39,11 +39,11 @@ export interface CompiledPolicy {
   isolates: Partial<Record<Direction, string>>;
   chains: Chain[];
   selections: Selection[];
-  /** The IDs of the named ports, as portId() returns them. */
+  /** Results of portId(). */
   namedPorts: Set<string>;
 }
 
-/** Returns a short text that differs for different values. */
+/** Returns a hash of 32 characters. Different values have different hashes. */
 export const idOf = (...values: unknown[]): string =>
   createHash('sha256').update(JSON.stringify(values)).digest('hex').slice(0, 32);
 
@@ -97,9 +97,7 @@ interface Context {
 
 type Collected = Pick<CompiledPolicy, 'selections' | 'namedPorts'>;
 
-/**
- * Returns the chains for the rules. Several conditions on ports get a chain of their own, because each peer would repeat them otherwise.
- */
+/** Several conditions on ports get a chain of their own, because each peer would repeat them otherwise. */
 function chainsOf(name: string, rules: readonly Rule[], context: Context, collected: Collected): Chain[] {
   const main: string[] = [];
   const others: Chain[] = [];

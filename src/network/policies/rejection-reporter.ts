@@ -1,4 +1,3 @@
-/** Reports the rules of NetworkPolicies that nft(8) rejects, in the log and as Events. */
 import type { NetworkPolicy, Pod } from '../../api/generated/types.ts';
 import type { Client } from '../../client/client.ts';
 import { createEventRecorder } from '../../client/events.ts';
@@ -13,11 +12,9 @@ export interface ReporterOptions {
   log: Log;
   signal: AbortSignal;
   policy(namespace: string, name: string): NetworkPolicy | undefined;
-  /** Returns the Pod that has the address; undefined if no such Pod is known. */
   podAt(address: string): Pod | undefined;
 }
 
-/** Returns a function that reports the error of nft(8) for a part of the section `policies`. */
 export function rejectionReporter(options: ReporterOptions): (part: string, error: Error) => void {
   const { client, nodeName, log } = options;
   const events = createEventRecorder(client, { component: 'network-policies', host: nodeName, ...options });

@@ -1,6 +1,6 @@
 /**
  * Rules for a port of a Service whose clients keep their endpoint (session affinity). Each endpoint has a set of the addresses of its
- * clients; the kernel removes an address after the timeout since its last connection. Pure.
+ * clients. The kernel removes an address when its last connection began longer ago than the timeout.
  */
 import { createHash } from 'node:crypto';
 import type { Service, ServicePort } from '../../api/generated/types.ts';
@@ -21,7 +21,6 @@ const DEFAULT_TIMEOUT_SECONDS = 10_800;
 const MAX_CLIENTS = 65_535;
 
 export interface Affinity {
-  /** Returns the name of the chain for the traffic of a frontend, and all chains and sets that it needs. */
   chainFor(
     frontend: Pick<Frontend, 'family' | 'policy'>,
     reached: Pick<Slots, 'cluster' | 'local'>,
@@ -40,10 +39,7 @@ export function* affinityOf(
     hashOf(metadata.namespace, metadata.name, port.protocol, port.name, String(number), ...texts);
   const timeoutSeconds = spec?.sessionAffinityConfig?.clientIP?.timeoutSeconds ?? DEFAULT_TIMEOUT_SECONDS;
   const own = hash();
-  /**
-   * The hashes of the endpoints, by slot. Names contain the hash and not the slot, so that an endpoint keeps its clients when its slot
-   * changes.
-   */
+  /** By slot. Names contain the hash and not the slot, so that an endpoint keeps its clients when its slot changes. */
   const hashes: string[] = [];
   for (const target of slots.targets) {
     hashes.push(hash(target));
@@ -94,6 +90,6 @@ export function* affinityOf(
   };
 }
 
-/** Returns a text of 16 characters that stands for the texts in a name of nft(8), in which not all characters are allowed. */
+/** Returns 16 characters that are valid in a name of nft(8). */
 export const hashOf = (...texts: readonly (string | undefined)[]): string =>
   createHash('sha256').update(JSON.stringify(texts)).digest('hex').slice(0, 16);

@@ -1,7 +1,7 @@
 /**
  * Chains that choose an endpoint at random, shared by all Services with the same number of endpoints.
  *
- * The endpoint in slot 3 of a frontend is an element of the map `endpoints-4-3`, whose key is the frontend; the chain `to-4-3` translates
+ * The endpoint in slot 3 of a frontend is an element of the map `endpoints-4-3`, whose key is the frontend. The chain `to-4-3` translates
  * the destination to the endpoint in this map. The chain `internal-4-0-10` chooses one of ten slots. Therefore a Service needs no chain of
  * its own, and a changed endpoint is a changed element. kube-proxy has a chain for each Service and each endpoint instead.
  */
@@ -13,22 +13,18 @@ import type { Frontend } from './frontends.ts';
 import { STEP_LENGTH } from './rule-limits.ts';
 import type { Range, Slots } from './slots.ts';
 
-/** A part of the section that several Services may need. Parts with the same name are the same object. */
+/** Parts with the same name are the same object. */
 export interface SharedPart {
   name: string;
   part: Part;
-  /** Further parts that this one needs. */
   needs: readonly SharedPart[];
 }
 
-/** Returns the name of the map with the endpoints in a slot. Node ports, which are frontends without an address, have other maps. */
+/** Node ports, which are frontends without an address, have other maps. */
 export const slotMap = (family: IpFamily, isNodePort: boolean, slot: number): string =>
   `services/${isNodePort ? 'node-port-' : ''}endpoints-${NFT_WORDS[family].number}-${slot}`;
 
-/**
- * Returns the rules that send the traffic of a frontend to an endpoint. `choose` returns the statement with which a rule chooses one of the
- * slots in a range.
- */
+/** `choose` returns the statement that chooses one of the slots in a range. */
 export function trafficRules(
   { family, policy }: Pick<Frontend, 'family' | 'policy'>,
   { cluster, local }: Pick<Slots, 'cluster' | 'local'>,
@@ -55,7 +51,6 @@ export function trafficRules(
   return [...inside, ...(local.count === 0 ? [] : [choose(local)])];
 }
 
-/** Returns the statement with which a rule goes to the chain of a random slot in the range. */
 export function chooseChain({ start, count }: Range, chainOf: (slot: number) => string): string {
   if (count === 1) return `goto ${chainOf(start)}`;
   const elements = Array.from({ length: count }, (_, index) => `${start + index} : goto ${chainOf(start + index)}`);
@@ -70,7 +65,7 @@ export class Balancing {
     this.#podCidrs = podCidrs;
   }
 
-  /** Returns the part with the chain that sends the traffic of the frontend to one of the slots. The chain has the name of the part. */
+  /** The chain has the name of the part. */
   *chainFor(
     { family, policy, address }: Frontend,
     { cluster, local }: Pick<Slots, 'cluster' | 'local'>,
@@ -91,7 +86,6 @@ export class Balancing {
     return this.#shared(name, () => ({ part: { chains: [{ name, rules }] }, needs }));
   }
 
-  /** Forgets a part that no Service needs any more. */
   forget(name: string): void {
     this.#parts.delete(name);
   }

@@ -6,9 +6,9 @@
  * decision. The element leads to a chain that chooses an endpoint and translates the destination. Connection tracking translates all other
  * packets. A packet that no endpoint gets reaches the filter chains with its original destination: there it is rejected or dropped.
  *
- * A packet that arrives during a transaction may find no element that it can use: the kernel chooses between the old and the new rules when
- * the packet enters a base chain, but between the old and the new elements at each lookup, so that an element may lead to a chain or a slot
- * that the rules of this packet do not have. Therefore the packet is looked up again, in a base chain of its own.
+ * During a transaction, a packet may find no usable element: the kernel chooses between the old and the new rules when the packet enters a
+ * base chain, but between the old and the new elements at each lookup. Thus an element may lead to a chain or a slot that the rules of this
+ * packet do not have. Therefore the packet is looked up again, in a base chain of its own.
  *
  * Source: the nftables mode of kube-proxy v1.33 (KEP-3866). Unlike there, all addresses of the node accept node ports.
  */
@@ -18,7 +18,7 @@ import { type ApiAddresses, toApi } from '../api-address.ts';
 import { FAMILIES, familyOf, NFT_WORDS } from '../families.ts';
 import type { Chain, NftSet, Part } from '../nftables/section.ts';
 
-/** Chains and maps by purpose. The maps exist once for each family, with 4 or 6 at the end of the name. */
+/** The maps exist once for each family, with 4 or 6 at the end of the name. */
 export const NAMES = {
   /** Map from frontends with an address to the chain that chooses an endpoint. */
   addresses: 'services/addresses',
@@ -26,13 +26,13 @@ export const NAMES = {
   /** Map from frontends that no endpoint serves to `reject` or `drop`. */
   unservedAddresses: 'services/unserved-addresses',
   unservedNodePorts: 'services/unserved-node-ports',
-  /** Map from addresses of load balancers that only some sources may use to the chain with the sources. */
+  /** Map from addresses of Services with loadBalancerSourceRanges to the chain that drops other sources. */
   restricted: 'services/restricted',
   clusterIps: 'services/cluster-ips',
   reject: 'services/reject',
 } as const;
 
-/** The name of the chain that rejects or drops packets to unused cluster IPs. */
+/** The chain rejects or drops packets to unused cluster IPs. */
 export const UNKNOWN_ADDRESSES = 'services/unknown';
 
 /**
@@ -78,10 +78,7 @@ const lookUp = (map: string): string[] =>
     return `${ip} daddr . meta l4proto . th dport vmap @${map}-${number}`;
   });
 
-/**
- * Returns the rules that look up a packet in the map of node ports. ::1 has no node ports, because the kernel does not route packets from
- * ::1 to Pods.
- */
+/** ::1 has no node ports, because the kernel does not route packets from ::1 to Pods. */
 const lookUpNodePort = (map: string): string[] =>
   FAMILIES.map((family) => {
     const { ip, number } = NFT_WORDS[family];
@@ -147,7 +144,6 @@ const base = (name: string, hook: string, rules: string[]): Chain => ({
   rules,
 });
 
-/** Returns the addresses or ranges of the family. */
 export const ofFamily = (texts: readonly string[], family: (typeof FAMILIES)[number]): string[] =>
   texts.filter((text) => familyOf(text) === family);
 

@@ -1,13 +1,13 @@
 /**
- * Records which Services claim an address and port. The oldest of them has it. Adding or removing a claim compares the Service with only
- * few of the others, by a binary search, because a client can create thousands of Services with the same claim.
+ * Records which Services claim an address and port. The oldest of them has it. Claimants are found by a binary search, because a client can
+ * create thousands of Services with the same claim.
  */
 import type { Service } from '../../api/generated/types.ts';
 
 export interface Claimant {
-  /** The Service, as `<namespace>/<name>`. */
+  /** `<namespace>/<name>` of the Service. */
   key: string;
-  /** A text by which Services are sorted, the oldest first. */
+  /** Sorts Services, the oldest first. */
   age: string;
 }
 
@@ -17,7 +17,7 @@ export const claimantOf = (key: string, { metadata }: Service): Claimant => ({
 });
 
 export class Claims {
-  /** The claimants by claim, the oldest first. No list is empty. */
+  /** The oldest claimant comes first. No list is empty. */
   readonly #claimants = new Map<string, Claimant[]>();
 
   /** Returns whether the Service has the claimed address and port, or would have them if it claimed them. */
@@ -27,7 +27,7 @@ export class Claims {
     return rival === undefined || age < rival.age;
   }
 
-  /** Adds a claim of a Service. Returns the key of the Service that loses the claimed address and port to it; undefined if none does. */
+  /** Returns the key of the Service that loses the claimed address and port to the claimant; undefined if none does. */
   add(claim: string, claimant: Claimant): string | undefined {
     const claimants = this.#claimants.get(claim);
     if (claimants === undefined) {
@@ -40,7 +40,7 @@ export class Claims {
     return index === 0 ? claimants[1]?.key : undefined;
   }
 
-  /** Removes a claim of a Service. Returns the key of the Service that gets the claimed address and port; undefined if none does. */
+  /** Returns the key of the Service that gets the claimed address and port; undefined if none does. */
   remove(claim: string, claimant: Claimant): string | undefined {
     const claimants = this.#claimants.get(claim) ?? [];
     const index = placeOf(claimant, claimants);
@@ -51,7 +51,6 @@ export class Claims {
   }
 }
 
-/** Returns the index of the first of the claimants that is not older than the given one. */
 function placeOf({ age }: Claimant, claimants: readonly Claimant[]): number {
   let [from, to] = [0, claimants.length];
   while (from < to) {

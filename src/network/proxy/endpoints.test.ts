@@ -11,7 +11,6 @@ const service = serviceOf('web');
 const place = { nodeName: 'n1', zone: 'a' };
 const addressOf = (index: number): string => `10.0.0.${index + 1}`;
 
-/** Returns the indexes of the usable endpoints. */
 function usable(options: EndpointOptions[], zone: string | undefined = 'a') {
   const slice = sliceOf(
     service,

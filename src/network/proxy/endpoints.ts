@@ -1,5 +1,5 @@
 /**
- * Finds the endpoints of a Service that get the traffic that arrives at this node. Pure.
+ * Finds the endpoints of a Service that get the traffic that arrives at this node.
  * Source: CategorizeEndpoints and the caches of Services and EndpointSlices in pkg/proxy of v1.33 (behavior).
  */
 import { isIPv4 } from 'node:net';
@@ -8,7 +8,6 @@ import { canonicalIp, type IpFamily } from '../../machinery/ip.ts';
 import { isPortNumber } from '../../machinery/names.ts';
 import { sortInSteps } from './sort-in-steps.ts';
 
-/** An endpoint of one port of a Service. */
 export interface PortEndpoint {
   /** The address and the port as the value of a map of nft(8), such as `10.244.0.7 . 8080`. */
   target: string;
@@ -16,23 +15,18 @@ export interface PortEndpoint {
   serving: boolean;
   terminating: boolean;
   isLocal: boolean;
-  /** The zones for which the endpoint is meant; empty if it has no hints. */
+  /** Empty if the endpoint has no hints about zones. */
   zones: readonly string[];
 }
 
 export interface Place {
   nodeName: string;
-  /** The zone of the node; undefined if it has none. */
   zone: string | undefined;
 }
 
-/** The label of an EndpointSlice that names its Service. */
 const SERVICE_NAME = 'kubernetes.io/service-name';
 
-/**
- * Returns the key of the Service to which a slice belongs, `<namespace>/<name>`, in a list for an index; the list is empty if the slice
- * names no Service.
- */
+/** Returns `<namespace>/<name>` of the Service of a slice, in a list for an index; the list is empty if the slice names no Service. */
 export function serviceOfSlice({ metadata }: EndpointSlice): readonly string[] {
   const name = metadata.labels?.[SERVICE_NAME];
   return name === undefined || name === '' ? [] : [`${metadata.namespace ?? ''}/${name}`];
@@ -77,10 +71,7 @@ const portKey = ({ name, protocol }: { name?: string; protocol?: string }): stri
 /** The port numbers of a slice by portKey(). A slice may have thousands of ports, and is read for each port of its Service. */
 const numbersBySlice = new WeakMap<EndpointSlice, Map<string, number[]>>();
 
-/**
- * Returns the port numbers of a slice by portKey(), without numbers that are not valid ports: like upstream, the API accepts any number in
- * a slice, but the kernel rejects rules with an invalid port.
- */
+/** Like upstream, the API accepts any number as a port of a slice, but the kernel rejects rules with an invalid port. */
 function numbersOf(slice: EndpointSlice): Map<string, number[]> {
   const known = numbersBySlice.get(slice);
   if (known !== undefined) return known;
@@ -108,16 +99,10 @@ function stateOf({ conditions, nodeName, hints }: Endpoint, place: Place): Omit<
 }
 
 export interface UsableEndpoints {
-  /** Targets of traffic with the policy Cluster. */
   cluster: ReadonlySet<string>;
-  /** Targets of traffic with the policy Local. */
   local: ReadonlySet<string>;
-  /**
-   * Whether any endpoint in the cluster is ready, or terminates but still serves, even if traffic with the policy Local does not reach it
-   * from this node.
-   */
+  /** Whether any endpoint in the cluster is ready, or terminates but still serves. Traffic from this node need not reach this endpoint. */
   hasAny: boolean;
-  /** Whether there are more endpoints than the limit. */
   isCut: boolean;
 }
 

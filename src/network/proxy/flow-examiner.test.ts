@@ -13,13 +13,11 @@ const frontend = (address: string, ...targets: string[]): UdpFrontend => ({
 });
 
 interface Examination {
-  /** Returns the current targets by address. */
   targets(): Record<string, string[]>;
   succeed(): void;
   fail(): void;
 }
 
-/** Creates an examiner. Each of its examinations lasts until the test ends it. */
 function examinerWithScript() {
   const ended = new AbortController();
   onTestFinished(() => ended.abort());
@@ -47,7 +45,6 @@ function examinerWithScript() {
     errors,
     timers,
     examinations,
-    /** Resolves with the next examination that has begun. */
     next: (): Promise<Examination> =>
       new Promise((resolve) => {
         const begun = examinations.shift();

@@ -2,7 +2,6 @@
  * Examines the entries of connection tracking after changes of UDP frontends, one examination at a time, while rules continue to be
  * written.
  *
- * Boundary: deleteStaleFlows(). The caller reports the frontends after it has written the rules.
  * Invariants:
  *  1. A frontend stays pending until an examination succeeds that began after its last change. A failed one is repeated with back-off.
  *  2. An examination uses the targets that a frontend has now, not those when the examination began: a flow to a new endpoint is not stale.
@@ -17,11 +16,10 @@ import { changedFrontends, deleteStaleFlows, frontendId } from './stale-flows.ts
 export interface ExaminerOptions {
   timers: Timers;
   log: Log;
-  /** Ends the examinations. */
   signal: AbortSignal;
   /** The network namespace of ip-netns(8) whose connections are tracked; by default, that of the process. */
   namespace?: string;
-  /** Deletes the stale entries of frontends; by default, deleteStaleFlows(). */
+  /** Default: deleteStaleFlows(). */
   deleteFlows?: typeof deleteStaleFlows;
 }
 
@@ -30,13 +28,12 @@ const RETRY_MAX_MILLIS = 60_000;
 
 export class FlowExaminer {
   readonly #options: ExaminerOptions;
-  /** The frontends of the rules in the kernel, by their owner. */
+  /** The frontends of the rules in the kernel, by owner. */
   readonly #written = new Map<string, readonly UdpFrontend[]>();
   #isFirst = true;
-  /** The frontends whose entries may be stale, by frontendId(): those for the next examination, and those of the current one. */
+  /** By frontendId(): the frontends for the next examination, and those of the current one. */
   #pending = new Map<string, UdpFrontend>();
   #current = new Map<string, UdpFrontend>();
-  /** Resolves when the examination of the pending frontends has ended. */
   #attempt = Promise.withResolvers<void>();
   #isRunning = false;
 
@@ -46,9 +43,8 @@ export class FlowExaminer {
 
   /**
    * Must be called after each transaction, with the owners of frontends whose rules it may have changed, such as the keys of Services.
-   * `frontendsOf` returns the frontends that an owner has now; none if it no longer exists. The first transaction must contain all owners.
-   * Resolves when an examination that contains the changes has ended, even if it has failed, and immediately if there is nothing to
-   * examine.
+   * `frontendsOf` returns the frontends that an owner has now. The first transaction must contain all owners. Resolves when an examination
+   * that contains the changes has ended, even if it has failed.
    */
   written(owners: Iterable<string>, frontendsOf: (owner: string) => readonly UdpFrontend[]): Promise<void> {
     const before: UdpFrontend[] = [];

@@ -1,4 +1,4 @@
-/** Determines the addresses and ports at which this node accepts traffic for a Service. Pure. */
+/** The addresses and ports at which this node accepts traffic for a Service. */
 import type { Service, ServicePort } from '../../api/generated/types.ts';
 import { canonicalIp, type IpFamily, parseIp } from '../../machinery/ip.ts';
 import { FAMILIES } from '../families.ts';
@@ -7,11 +7,11 @@ import { MAX_FRONTENDS } from './rule-limits.ts';
 export interface Frontend {
   family: IpFamily;
   /**
-   * `internal`: traffic to a cluster IP; `external`: traffic to an external IP, the address of a load balancer or a node port, with the
-   * policy Cluster; `local`: the same traffic as `external`, but with the policy Local.
+   * `internal`: traffic to a cluster IP. `external` and `local`: traffic to an external IP, the address of a load balancer or a node port,
+   * with the policy Cluster or Local.
    */
   policy: 'internal' | 'external' | 'local';
-  /** The address; undefined for a node port, which is open on all addresses of the node. */
+  /** Undefined for a node port, which is open on all addresses of the node. */
   address: string | undefined;
   isLoadBalancer: boolean;
   /** The key in the maps of addresses or node ports, in the spelling of nft(8): `10.96.0.7 . tcp . 80` or `tcp . 30080`. */
@@ -20,7 +20,7 @@ export interface Frontend {
 
 const PROXY_NAME = 'service.kubernetes.io/service-proxy-name';
 
-/** Returns whether the Service is not for this proxy: it has no cluster IP, or a label says that another proxy handles it. */
+/** The Service has no cluster IP, or a label says that another proxy handles it. */
 export const isIgnored = ({ metadata, spec }: Service): boolean =>
   spec?.type === 'ExternalName' ||
   spec?.clusterIP === undefined ||
@@ -28,7 +28,7 @@ export const isIgnored = ({ metadata, spec }: Service): boolean =>
   spec.clusterIP === 'None' ||
   metadata.labels?.[PROXY_NAME] !== undefined;
 
-/** Returns the cluster IPs of a Service in their canonical form. */
+/** In canonical form. */
 export const clusterIpsOf = ({ spec }: Service): string[] =>
   canonical(spec?.clusterIPs ?? (spec?.clusterIP === undefined ? [] : [spec.clusterIP]));
 
@@ -39,12 +39,11 @@ const canonical = (addresses: readonly (string | undefined)[]): string[] => [
 const outsidePolicy = ({ spec }: Service): Frontend['policy'] =>
   spec?.externalTrafficPolicy === 'Local' ? 'local' : 'external';
 
-/** An address of a Service, which each of its ports has. */
 export type ServiceAddress = Omit<Frontend, 'key'> & { address: string };
 
 /**
- * Returns the addresses of a Service, each once, and at most MAX_FRONTENDS + 1 of a kind. `reserved`: addresses at which a program of the
- * node itself serves, such as the cluster's DNS; they are left out.
+ * Returns the addresses of a Service without duplicates. `reserved`: addresses at which a program of the node itself serves, such as the
+ * cluster's DNS; they are left out.
  */
 export function addressesOf(service: Service, reserved: readonly string[]): ServiceAddress[] {
   const { spec = {}, status } = service;
@@ -66,7 +65,6 @@ export function addressesOf(service: Service, reserved: readonly string[]): Serv
   return [...unique.values()];
 }
 
-/** Returns the frontends of a port of a Service with these addresses. */
 export function frontendsOf(service: Service, addresses: readonly ServiceAddress[], port: ServicePort): Frontend[] {
   const protocol = (port.protocol || 'TCP').toLowerCase();
   const families = service.spec?.ipFamilies ?? familiesOf(clusterIpsOf(service));

@@ -16,7 +16,7 @@ async function freePort(): Promise<number> {
 const serviceWith = (healthCheckNodePort: number) =>
   serviceOf('web', { type: 'LoadBalancer', externalTrafficPolicy: 'Local', healthCheckNodePort });
 
-/** Resolves with the response, or with undefined if the port is closed. The server opens the port in a later turn of the event loop. */
+/** Resolves with undefined if the port is closed. */
 async function check(port: number): Promise<Response | undefined> {
   return fetch(`http://127.0.0.1:${port}/healthz`, { headers: { connection: 'close' } }).catch(() => undefined);
 }
@@ -91,7 +91,6 @@ test('a Service that gets the port of another one opens it as soon as the other 
   await expect.poll(() => nameOf(first)).toBe('a');
 });
 
-/** Opens connections that send nothing. */
 function idleConnections(port: number, count: number): Socket[] {
   const sockets = Array.from({ length: count }, () => connect(port, '127.0.0.1').on('error', () => undefined));
   onTestFinished(() => {

@@ -1,6 +1,6 @@
 /**
  * Answers health checks of load balancers: a Service with externalTrafficPolicy Local has a port at which this node reports whether it has
- * endpoints of the Service. The ports are open on all addresses of the node, so that connections are bounded.
+ * endpoints of the Service. The ports are open on all addresses of the node, so the number of connections is limited.
  * Source: pkg/proxy/healthcheck of v1.33 (paths, status codes, headers and body).
  */
 import type { Server, ServerResponse } from 'node:http';
@@ -9,19 +9,18 @@ import type { Service } from '../../api/generated/types.ts';
 import { createServer } from '../../platform/builtins/http.ts';
 
 export interface HealthChecks {
-  /** Opens the port of the Service, changes its answer, or closes the port. `service`: undefined if the Service does not exist. */
+  /** `service`: undefined if the Service does not exist. */
   update(key: string, service: Service | undefined, localEndpoints: number): void;
   /** Sets whether the last change of the rules has succeeded. */
   setHealthy(isHealthy: boolean): void;
   close(): void;
 }
 
-/** The maximum numbers of connections: of one port, and of all ports. Further connections are closed. */
+/** The limits of one port, and of all ports. Further connections are closed. */
 const MOST_CONNECTIONS = 64;
 const MOST_CONNECTIONS_IN_TOTAL = 512;
-/** The time for the headers of a request, and for the whole request. A connection serves one request. */
+/** The limit for the headers of a request, and for the whole request. */
 const REQUEST_MILLIS = 5000;
-/** How often Node.js looks for connections that have exceeded REQUEST_MILLIS. */
 const CHECKING_MILLIS = 1000;
 const LIMITS = {
   headersTimeout: REQUEST_MILLIS,
@@ -36,7 +35,6 @@ interface Check {
   server: Server;
 }
 
-/** Returns a function that closes a new connection if all servers together have too many. */
 function limitTotal(): (socket: Socket) => void {
   let count = 0;
   return (socket) => {
@@ -64,12 +62,11 @@ function answer(response: ServerResponse, { service, localEndpoints }: Check, is
 }
 
 /**
- * Answers health checks until close(). `failed` is called if a port cannot be opened; the next update of the Service tries again. If
- * another Service has the port, the Service waits until that Service gives it up, perhaps in a change that is taken in later.
+ * Calls `failed` if a port cannot be opened; the next update of the Service tries again. A Service waits while another Service has its
+ * port.
  */
 export function createHealthChecks(failed: (service: Service, port: number, error: Error) => void): HealthChecks {
   const checks = new Map<string, Check>();
-  /** The Services that wait for the port of another Service, with the number of their endpoints. */
   const waiting = new Map<string, { service: Service; localEndpoints: number }>();
   const limit = limitTotal();
   let isHealthy = true;
@@ -128,6 +125,6 @@ export function createHealthChecks(failed: (service: Service, port: number, erro
   };
 }
 
-/** Returns the port for health checks of a Service; 0 if it has none. */
+/** Returns 0 if the Service has no port for health checks. */
 const portOf = ({ spec }: Service): number =>
   spec?.externalTrafficPolicy === 'Local' && spec.type === 'LoadBalancer' ? (spec.healthCheckNodePort ?? 0) : 0;

@@ -1,7 +1,4 @@
-/**
- * Finds ports of the machine that several engines have: node ports and host ports, which all addresses of the machine have; and the Service
- * ranges of other engines.
- */
+/** Finds ports of the machine that several engines have (node ports and host ports), and the Service ranges of other engines. */
 import { type IpFamily, type IpRange, parseIp, rangesOverlap, sizeOf } from '../../machinery/ip.ts';
 import { FAMILIES, NFT_WORDS } from '../families.ts';
 import { listOtherEngines, nft, type TableOptions } from '../nftables/nft.ts';
@@ -9,7 +6,6 @@ import { hostPortMap } from '../pod-network/host-ports.ts';
 import { printedRange } from '../pod-network/ranges.ts';
 import { NAMES, UNKNOWN_ADDRESSES } from './base-rules.ts';
 
-/** Matches a key of a map of ports in the output of nft(8). */
 const KEY = /\b(\w+ \. \d+) :/g;
 
 /**
@@ -41,13 +37,13 @@ export async function sharedPorts(options: TableOptions): Promise<string[]> {
   return [...messages].sort();
 }
 
-/** Converts a port from the spelling of nft(8), such as `tcp . 30080`, to a text such as `TCP/30080`. */
+/** Converts `tcp . 30080`, the spelling of nft(8), to `TCP/30080`. */
 export function portText(port: string): string {
   const [protocol = '', number] = port.split(' . ');
   return `${protocol.toUpperCase()}/${number}`;
 }
 
-/** Returns a message with the problem and its solution. `port`: such as `node port TCP/30080`. `table`: the table of the other engine. */
+/** `port`: such as `node port TCP/30080`. `table`: the table of the other engine. */
 export const sharedPort = (port: string, table: string): string =>
   `another engine of lifepod on this machine, with the nftables table ${table}, also has the ${port}: ` +
   'only one of them gets the connections, usually the one that was started last; use another port for one of them';
@@ -55,18 +51,16 @@ export const sharedPort = (port: string, table: string): string =>
 /** Matches the Service ranges in the output of nft(8), which prints a single range without braces. */
 const DROPPED_RANGES = /^\s*ip6? daddr (?:\{ )?([\da-f.:/, -]+?)(?: \})? fib daddr type != local drop$/gm;
 
-/** A Service range of the engine that has the table. */
 export interface ServiceRange {
   table: string;
   /** In CIDR notation, or the first and the last address of adjacent ranges, as nft(8) prints them. */
   text: string;
-  /** Returns whether the range has an address of the other one. */
   overlaps(other: IpRange): boolean;
 }
 
 /**
  * Resolves with the Service ranges of other engines, even of engines that have been killed. The rules of an engine show all its ranges,
- * because they drop packets to unused addresses. The routes of an engine may not show them: an older engine has none.
+ * because they drop packets to unused addresses. The routes do not suffice: an older engine has none.
  */
 export async function otherServiceRanges(options: TableOptions): Promise<ServiceRange[]> {
   const found: ServiceRange[] = [];
@@ -78,7 +72,7 @@ export async function otherServiceRanges(options: TableOptions): Promise<Service
   return found;
 }
 
-/** Returns the Service ranges of the engine that has the table. `chain`: the chain UNKNOWN_ADDRESSES in the output of nft(8). */
+/** `chain`: the chain UNKNOWN_ADDRESSES in the output of nft(8). */
 export const serviceRangesIn = (table: string, chain: string): ServiceRange[] =>
   [...chain.matchAll(DROPPED_RANGES)]
     .flatMap(([, listed = '']) => listed.split(', '))

@@ -2,8 +2,7 @@
  * Reports ports of the machine that a Service has got although something else uses them: a program that listens, from which the rules take
  * the connections, or another engine on the machine.
  *
- * Boundary: runs ss(8) and nft(8) once after ports were assigned, thus for all Services when the engine starts. A program or an engine that
- * takes such a port later is not noticed here.
+ * Boundary: runs ss(8) and nft(8) after ports were assigned. A program or an engine that takes such a port later is not noticed here.
  */
 import type { EndpointSlice, Service } from '../../api/generated/types.ts';
 import { canonicalIp, parseIp, parseIpRange, rangeContains } from '../../machinery/ip.ts';
@@ -15,13 +14,12 @@ import type { Frontend } from './frontends.ts';
 import { portsIn, portText, sharedPort } from './other-engines.ts';
 
 export interface ConflictOptions {
-  /** The name of the table of this engine. */
   table: string;
   podCidrs: readonly string[];
   namespace?: string;
   signal: AbortSignal;
   slicesOf(key: string): Iterable<EndpointSlice>;
-  /** This function is called for each conflict. `message` says what is wrong, and what to do. */
+  /** Called for each conflict. `message` says what is wrong, and what to do. */
   found(service: Service, message: string): void;
 }
 
@@ -34,7 +32,7 @@ interface Candidate {
 
 export class PortConflicts {
   readonly #options: ConflictOptions;
-  /** The IDs of the frontends that have been or will be examined, by the key of their Service. */
+  /** By the key of the Service: the IDs of the frontends that have been or will be examined. */
   readonly #known = new Map<string, ReadonlySet<string>>();
   #candidates: Candidate[] = [];
 
@@ -42,7 +40,7 @@ export class PortConflicts {
     this.#options = options;
   }
 
-  /** Takes in the frontends of a Service that are node ports or load balancers. `service`: undefined if the Service does not exist. */
+  /** `frontends`: node ports and load balancers. `service`: undefined if the Service does not exist. */
   update(key: string, service: Service | undefined, frontends: readonly Frontend[]): void {
     const known = this.#known.get(key);
     this.#known.delete(key);
@@ -102,7 +100,6 @@ export class PortConflicts {
     );
   }
 
-  /** Resolves with the frontends that the table of another engine has as node ports, load balancers or host ports. */
   async #usesIn(name: string, frontends: readonly Frontend[]): Promise<Set<Frontend>> {
     const options = { ...this.#options, name };
     // A map is missing while the other engine starts or ends.
@@ -121,7 +118,6 @@ export class PortConflicts {
   }
 }
 
-/** How many ports of load balancers are looked up one by one in the table of another engine. */
 const MAX_QUERIES = 100;
 
 const idOf = ({ family, key }: Frontend): string => `${family} ${key}`;
@@ -131,7 +127,6 @@ const portOf = ({ key }: Frontend): string => key.split(' . ').slice(-2).join(' 
 
 const numberOf = ({ key }: Frontend): number => Number(key.split(' . ').at(-1));
 
-/** Returns a text such as `node port TCP/30080`. */
 const nameOf = (frontend: Frontend): string =>
   `${frontend.address === undefined ? 'node port' : 'load balancer port'} ${portText(portOf(frontend))}`;
 
@@ -160,7 +155,6 @@ export function parseListeners(output: string): Listener[] {
   });
 }
 
-/** Returns whether the frontend gets connections that the program would get without the Service. */
 export function takesFrom({ family, address }: Frontend, listener: Listener): boolean {
   if (listener.address === '*') return true;
   if (familyOf(listener.address) !== family) return false;

@@ -1,7 +1,6 @@
-/** Services and EndpointSlices for tests of the proxy. */
 import type { Endpoint, EndpointSlice, Service, ServicePort, ServiceSpec } from '../../api/generated/types.ts';
 
-/** Returns a Service in the namespace `default` as the API server stores it: with its defaults and one TCP port, 80 to 8080. */
+/** Returns a Service in the namespace `default` as the API server stores it, with one TCP port, 80 to 8080. */
 export function serviceOf(name: string, spec: ServiceSpec = {}, metadata: Partial<Service['metadata']> = {}): Service {
   return {
     apiVersion: 'v1',
@@ -46,7 +45,7 @@ export function endpoint(address: string, options: EndpointOptions = {}): Endpoi
   };
 }
 
-/** Returns a slice of the Service. The slice has the port 8080 for each port of the Service. */
+/** The slice has the port 8080 for each port of the Service. */
 export function sliceOf(service: Service, endpoints: Endpoint[], rest: Partial<EndpointSlice> = {}): EndpointSlice {
   const addressType = endpoints[0]?.addresses[0]?.includes(':') === true ? 'IPv6' : 'IPv4';
   return {

@@ -59,7 +59,6 @@ export function startProxy(options: ProxyOptions): RunningProxy {
   return new ServiceProxy(options);
 }
 
-/** The label of a Node that names its zone. */
 const ZONE = 'topology.kubernetes.io/zone';
 const RETRY_BASE_MILLIS = 1000;
 const RETRY_MAX_MILLIS = 60_000;
@@ -79,12 +78,10 @@ class ServiceProxy implements RunningProxy {
   readonly #takeRejections: (rejections: Rejections) => void;
   #section: ServicesSection;
   #zone: string | undefined;
-  /** Whether the zone has changed since the section was created. If so, the next transaction takes in all Services. */
+  /** If the zone has changed, the next transaction takes in all Services. */
   #hasMoved = false;
-  /** The ranges of cluster IPs in the section, and whether the ServiceCIDRs have changed since. */
   #serviceCidrs: readonly string[];
   #hasOtherRanges = false;
-  /** The keys of Services to take in. */
   #changed = new Set<string>();
   #isSynced = false;
   #isRunning = false;
@@ -171,7 +168,6 @@ class ServiceProxy implements RunningProxy {
     return new ServicesSection({ ...this.#options, serviceCidrs: this.#serviceCidrs, zone: this.#zone });
   }
 
-  /** Takes in all Services again if the zone of the node has changed. */
   #place({ metadata }: Node): void {
     const zone = metadata.labels?.[ZONE];
     if (zone === this.#zone) return;

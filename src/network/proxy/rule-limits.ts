@@ -3,14 +3,14 @@
  * limit; its largest tested Services have some thousand endpoints.
  */
 
-/** The maximum number of pairs of an address and a port at which a Service accepts traffic. Further pairs are left out. */
+/** The maximum number of pairs of an address and a port. Further pairs are left out. */
 export const MAX_FRONTENDS = 10_000;
 /** The maximum number of pairs of a frontend and an endpoint. */
 export const MAX_PAIRS = 100_000;
 /** The maximum number of endpoints that are read from slices. An endpoint counts once for each port. */
 const MAX_READ = 200_000;
 
-/** The number of elements, or of endpoints, that the derivation of the rules visits before other work gets a turn. */
+/** The number of elements or endpoints that one step visits. */
 export const STEP_LENGTH = 1000;
 
 /**

@@ -1,5 +1,5 @@
 /**
- * The part of the section `services` for one Service, derived in short steps. Pure: the same objects give the same part.
+ * The part of the section `services` for one Service, derived in short steps. The same objects give the same part.
  * Source: the nftables mode of kube-proxy v1.33 (KEP-3866).
  */
 import type { EndpointSlice, Service, ServicePort } from '../../api/generated/types.ts';
@@ -16,7 +16,7 @@ import { endpointLimits, MAX_FRONTENDS, STEP_LENGTH } from './rule-limits.ts';
 import { assignSlots, NO_SLOTS, type Slots } from './slots.ts';
 
 export interface NodeFacts extends Place {
-  /** The ranges of Pods and of cluster IPs, in CIDR notation. */
+  /** In CIDR notation. */
   podCidrs: readonly string[];
   serviceCidrs: readonly string[];
   /** Addresses at which programs of the node itself serve, such as the cluster's DNS. The rules leave them out. */
@@ -25,15 +25,14 @@ export interface NodeFacts extends Place {
   api: ApiAddresses;
 }
 
-/** A frontend for UDP. */
 export interface UdpFrontend {
-  /** The address in its canonical form; undefined for a node port. */
+  /** In canonical form; undefined for a node port. */
   address: string | undefined;
   port: number;
   family: Frontend['family'];
   /**
    * The endpoints to which entries of connection tracking may lead, as `10.244.0.7 . 53`: all that are ready or serve, even if new traffic
-   * does not reach them because they terminate or because of a traffic policy.
+   * does not reach them.
    */
   targets: ReadonlySet<string>;
 }
@@ -43,13 +42,12 @@ export interface ServiceRules {
   needs: readonly SharedPart[];
   /**
    * The addresses and ports that the Service claims, such as `address 10.96.0.7 . tcp . 80`. If several Services claim the same address and
-   * port, only one gets them.
+   * port, one of them gets it.
    */
   claims: readonly string[];
-  /** The slots of the endpoints, by family and port. */
+  /** By family and port. */
   slots: ReadonlyMap<string, Slots>;
   udp: readonly UdpFrontend[];
-  /** The node ports and the ports of load balancers that the Service has. */
   machinePorts: readonly Frontend[];
   /** The number of different addresses of the ready endpoints on this node. */
   localEndpoints: number;
@@ -60,7 +58,6 @@ export interface ServiceRules {
 export interface RuleOptions {
   node: NodeFacts;
   balancing: Balancing;
-  /** Returns whether the Service may have the address and port that it claims. */
   mayHave(claim: string): boolean;
   /** The slots in the last result for the Service. */
   previous: ReadonlyMap<string, Slots>;
@@ -140,7 +137,7 @@ export function* rulesOfService(
 const claimOf = ({ address, family, key }: Frontend): string =>
   address === undefined ? `node-port ${family} ${key}` : `address ${key}`;
 
-/** Returns whether the Service uses the policy Local: for internal traffic (isInternalLocal), or for any traffic (usesLocal). */
+/** `isInternalLocal`: the policy Local applies to internal traffic; `usesLocal`: to any traffic. */
 const policiesOf = ({ spec }: Service, frontends: readonly Frontend[]) => ({
   isInternalLocal: spec?.internalTrafficPolicy === 'Local',
   usesLocal: spec?.internalTrafficPolicy === 'Local' || frontends.some(({ policy }) => policy === 'local'),
@@ -153,7 +150,7 @@ interface PortInput {
   usable: UsableEndpoints;
 }
 
-/** Adds the rules for one port and family, and returns the slots of its endpoints. */
+/** Returns the slots of the endpoints. */
 function* addPort(
   builder: PartBuilder,
   { service, port, frontends, usable }: PortInput,
@@ -196,10 +193,7 @@ function* addPort(
   return slots;
 }
 
-/**
- * Returns the frontends of a port with their targets; none if the protocol of the port is not UDP. Source: CleanStaleEntries in
- * pkg/proxy/conntrack of v1.33 (behavior).
- */
+/** Returns none if the protocol of the port is not UDP. Source: CleanStaleEntries in pkg/proxy/conntrack of v1.33 (behavior). */
 function udpFrontends(
   port: ServicePort,
   frontends: readonly Frontend[],
@@ -216,7 +210,6 @@ function udpFrontends(
   }));
 }
 
-/** Collects the chains, sets and elements of a Service. */
 class PartBuilder {
   readonly #chains = new Map<string, Chain>();
   readonly #sets = new Map<string, NftSet>();
@@ -234,8 +227,8 @@ class PartBuilder {
   }
 
   /**
-   * Restricts the frontend to the sources in loadBalancerSourceRanges; to none if these are all of the other family. Does nothing if there
-   * are no valid ranges.
+   * Restricts the frontend to the sources in loadBalancerSourceRanges. If all of them are of the other family, no source is allowed. Does
+   * nothing if there are no valid ranges.
    */
   *restrict({ metadata, spec }: Service, { family, key }: Frontend): Generator<void, void> {
     const texts = spec?.loadBalancerSourceRanges ?? [];
@@ -258,7 +251,6 @@ class PartBuilder {
     this.element(`${NAMES.restricted}-${number}`, key, `goto ${name}`);
   }
 
-  /** Adds the chain for the traffic of a frontend with session affinity, and returns its name. */
   chainWithAffinity(
     affinity: Affinity,
     frontend: Frontend,

@@ -38,7 +38,6 @@ function sectionOf(services: Service[], slices: EndpointSlice[]): ServicesSectio
   return section;
 }
 
-/** Returns all elements, chains and sets as text. */
 function textOf(section: Section): string[] {
   return [...section.values()]
     .flatMap(({ chains = [], sets = [], elements = [] }) => [
@@ -49,7 +48,7 @@ function textOf(section: Section): string[] {
     .sort();
 }
 
-/** Returns the nftables elements for the Service as lines `SET KEY -> VALUE`, without the prefix `services/` of chains and sets. */
+/** Returns lines `SET KEY -> VALUE`, without the prefix `services/` of chains and sets. */
 function elementsOf(spec: ServiceSpec, endpoints: EndpointOptions[], status = {}): string[] {
   const service = { ...serviceOf('web', spec), status };
   const slice = sliceOf(
@@ -283,7 +282,6 @@ interface Specification {
 }
 type Version = Record<string, Specification>;
 
-/** Services that share external IPs, node ports and endpoints. */
 const versions: fc.Arbitrary<Version> = fc.dictionary(
   fc.constantFrom('a', 'b', 'c'),
   fc.record({
@@ -319,7 +317,7 @@ function objectsOf(version: Version): { services: Service[]; slices: EndpointSli
   return { services: found.map(({ service }) => service), slices: found.map(({ slice }) => slice) };
 }
 
-/** Returns the lines, sorted, without the slots of endpoints, because the slots depend on earlier changes. */
+/** The slots depend on earlier changes. */
 const withoutSlots = (lines: string[]): string[] =>
   lines
     .map((line) => line.replace(/(endpoints-4-)\d+/g, '$1N').replace(/\d+ : goto services\/endpoint-[0-9a-f]+/g, ''))

@@ -1,6 +1,6 @@
 /**
- * Keeps the section `services` of the nftables table current, Service by Service: a change derives only the rules of the Services that it
- * affects, and other work may run between its steps. Pure: it has no clock, I/O or randomness, but remembers what it has returned.
+ * Keeps the section `services` of the nftables table current: a change derives only the rules of the Services that it affects, and other
+ * work may run between its steps.
  *
  * Invariants:
  *  1. The section is the same as one that is built from the same objects at once, except for the order of endpoints.
@@ -20,10 +20,10 @@ const NO_SLOTS: ReadonlyMap<string, Slots> = new Map();
 
 const partOf = (key: string): string => `service ${key}`;
 
-/** Returns the key of the Service, `<namespace>/<name>`, whose part in the section has the name. */
+/** Returns `<namespace>/<name>` of the Service. */
 export const keyOfPart = (part: string): string => part.slice(partOf('').length);
 
-/** The claims of one Service. `by` is undefined if the Service does not exist. */
+/** `by` is undefined if the Service does not exist. */
 interface ClaimsOfOne {
   claims: readonly string[];
   by: Claimant | undefined;
@@ -34,7 +34,7 @@ export class ServicesSection {
   readonly #balancing: Balancing;
   readonly #parts: Map<string, Part>;
   readonly #rules = new Map<string, { service: Service; rules: ServiceRules }>();
-  /** The number of parts that need a shared part, by its name. */
+  /** The number of parts that need a shared part. */
   readonly #uses = new Map<string, number>();
   readonly #claims = new Claims();
 
@@ -44,17 +44,16 @@ export class ServicesSection {
     this.#parts = new Map([['base', baseRules(node)]]);
   }
 
-  /** Returns the current parts. The result does not change later. */
   section(): Section {
     return new Map(this.#parts);
   }
 
-  /** Replaces the ranges of cluster IPs, in CIDR notation. */
+  /** In CIDR notation. */
   setServiceCidrs(serviceCidrs: readonly string[]): void {
     this.#parts.set('base', baseRules({ ...this.#node, serviceCidrs }));
   }
 
-  /** Returns the rules of a Service by its key, `<namespace>/<name>`; undefined if the Service does not exist or has not been taken in. */
+  /** `key`: `<namespace>/<name>`. Returns undefined if the Service does not exist or has not been taken in. */
   rulesOf(key: string): ServiceRules | undefined {
     return this.#rules.get(key)?.rules;
   }
@@ -91,11 +90,10 @@ export class ServicesSection {
     return this.#claim(before, { claims: rules.claims, by });
   }
 
-  /** Replaces the claims of a Service. Returns the keys of the Services that get or lose one of them. */
+  /** Returns the keys of the Services that get or lose a claimed address and port. */
   #claim(before: ClaimsOfOne, after: ClaimsOfOne): Set<string> {
     const affected = new Set<string | undefined>();
     const isSameAge = before.by?.age === after.by?.age;
-    // In most calls, the claims have not changed.
     const isSame =
       before.claims.length === after.claims.length &&
       before.claims.every((claim, index) => claim === after.claims[index]);

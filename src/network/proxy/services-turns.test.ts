@@ -1,10 +1,9 @@
-/** Tests that no Service, however large, occupies the event loop while its rules are derived. */
 import { expect, test } from 'vitest';
 import type { EndpointSlice, Service } from '../../api/generated/types.ts';
 import { endpoint, portOf, serviceOf, sliceOf } from './proxy-fixture.ts';
 import { ServicesSection } from './services-section.ts';
 
-/** Returns the CPU time of this thread in milliseconds. It does not contain the time of other programs on a busy machine. */
+/** CPU time does not contain the time of other programs on a busy machine. */
 const cpuMillis = (): number => {
   const { user, system } = process.threadCpuUsage();
   return (user + system) / 1000;
@@ -12,7 +11,7 @@ const cpuMillis = (): number => {
 
 const range = (length: number): number[] => Array.from({ length }, (_, index) => index);
 const addressOf = (index: number): string => `10.${64 + (index >> 16)}.${(index >> 8) & 255}.${index & 255}`;
-/** Returns slices of 1,000 endpoints each, for `count` endpoints in total. */
+/** Each slice has 1,000 endpoints. */
 const slicesOf = (service: Service, count: number): EndpointSlice[] =>
   range(Math.ceil(count / 1000)).map((slice) =>
     sliceOf(

@@ -1,11 +1,10 @@
 /**
- * The order of the endpoints of a port. Packets choose an endpoint by a random number, so that each endpoint has a slot. Endpoints keep
- * their slots when others are added or removed: otherwise one change would move all of them. Pure.
+ * The order of the endpoints of a port. Packets choose an endpoint by a random number, the slot of the endpoint. Endpoints keep their slots
+ * when others are added or removed: otherwise one change would move all of them.
  */
 import type { UsableEndpoints } from './endpoints.ts';
 import { sortInSteps } from './sort-in-steps.ts';
 
-/** Consecutive slots. */
 export interface Range {
   start: number;
   count: number;
@@ -13,9 +12,7 @@ export interface Range {
 
 export interface Slots {
   targets: readonly string[];
-  /** The slots for traffic with the policy Cluster. */
   cluster: Range;
-  /** The slots for traffic with the policy Local. */
   local: Range;
 }
 

@@ -1,5 +1,3 @@
-/** Sorts long lists of texts without occupying the event loop. Pure. */
-
 /** The number of texts that are sorted or merged in one step. */
 const STEP_LENGTH = 2048;
 

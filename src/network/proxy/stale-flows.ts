@@ -3,8 +3,7 @@
  * first packet, so they may reach an endpoint that no longer exists, or no endpoint although there is one now. After the deletion, the
  * current rules translate the next packet of the client.
  *
- * Boundary: conntrack(8) and ip(8). The kernel may have a million entries: they are read in turns with other work, and only a bounded
- * number of stale ones is remembered.
+ * Boundary: conntrack(8) and ip(8). The kernel may have a million entries, so they are read in turns with other work.
  * Source: the cleanup of conntrack entries in pkg/proxy of v1.33 (behavior).
  */
 import { canonicalIp, type IpFamily } from '../../machinery/ip.ts';
@@ -14,7 +13,6 @@ import { workInTurns } from '../../platform/work-in-turns.ts';
 import { CONNTRACK_FAMILY } from '../families.ts';
 import type { UdpFrontend } from './service-rules.ts';
 
-/** A UDP entry of connection tracking. */
 export interface Flow {
   destination: string;
   destinationPort: number;
@@ -22,15 +20,15 @@ export interface Flow {
   target: string;
 }
 
-/** Returns a text that no other frontend has at the same time. */
+/** No two frontends have the same ID at the same time. */
 export const frontendId = ({ family, address, port }: Omit<UdpFrontend, 'targets'>): string =>
   `${family} ${address ?? 'node'} ${port}`;
 
 const NO_TARGETS: ReadonlySet<string> = new Set();
 
 /**
- * Returns the frontends whose entries may be stale after a change: those that have lost an endpoint or got their first one, and those that
- * no longer exist, which have no targets in the result.
+ * Returns the frontends whose entries may be stale after a change: those that have lost an endpoint, got their first one, or no longer
+ * exist. A frontend that no longer exists has no targets in the result.
  */
 export function changedFrontends(before: readonly UdpFrontend[], after: readonly UdpFrontend[]): UdpFrontend[] {
   const old = new Map(before.map((frontend) => [frontendId(frontend), frontend]));
@@ -53,8 +51,8 @@ export function changedFrontends(before: readonly UdpFrontend[], after: readonly
 }
 
 /**
- * Returns a function that returns whether an entry leads to something other than an endpoint of its frontend. `frontends`: by frontendId();
- * read for each entry. `nodeIps`: the addresses of this node.
+ * The result returns whether an entry leads to something other than an endpoint of its frontend. `frontends`: by frontendId(); read for
+ * each entry. `nodeIps`: the addresses of this node.
  */
 export function staleness(
   frontends: ReadonlyMap<string, UdpFrontend>,
@@ -89,7 +87,7 @@ export function parseFlow(line: string): Flow | undefined {
   };
 }
 
-/** The maximum number of stale entries that are remembered before they are deleted. conntrack(8) waits meanwhile. */
+/** The maximum number of entries that are remembered before they are deleted. conntrack(8) waits meanwhile. */
 const MAX_REMEMBERED = 100;
 
 /** How long conntrack(8) or ip(8) may take for the next lines, or for a deletion. */
@@ -97,15 +95,15 @@ const LIMIT_MILLIS = 60_000;
 
 export interface DeletionOptions {
   signal: AbortSignal;
-  /** The network namespace of ip-netns(8) whose entries are deleted; by default, that of this process. */
+  /** The network namespace of ip-netns(8); by default, that of this process. */
   namespace?: string;
   /** How long conntrack(8) or ip(8) may make no progress; by default, LIMIT_MILLIS. */
   limitMillis?: number;
 }
 
 /**
- * Deletes the stale entries of the frontends. `frontends`: by frontendId(); their targets may change during the call. Rejects if
- * conntrack(8) or ip(8) fails, or makes no progress for `limitMillis`.
+ * `frontends`: by frontendId(); their targets may change during the call. Rejects if conntrack(8) or ip(8) fails, or makes no progress for
+ * `limitMillis`.
  */
 export function deleteStaleFlows(
   frontends: ReadonlyMap<string, UdpFrontend>,
@@ -137,7 +135,7 @@ async function examine(
   for (const family of families) {
     const isStale = staleness(frontends, family, nodeIps);
     const select = ['--family', CONNTRACK_FAMILY[family], '--proto', 'udp'];
-    /** The stale entries to delete. Entries that differ only in the client are deleted together. */
+    /** Entries that differ only in the client are deleted together. */
     const stale = new Map<string, Flow>();
     const deleteAll = async (): Promise<void> => {
       for (const flow of stale.values()) {
@@ -167,7 +165,6 @@ function criteria({ destination, destinationPort, target }: Flow): string[] {
   return [...original, '--reply-src', address, '--reply-port-src', port];
 }
 
-/** Returns the addresses in the output of `ip -json address show`. */
 function addressesIn(output: string): ReadonlySet<string> {
   const links = JSON.parse(output) as { addr_info: { local: string }[] }[];
   return new Set(links.flatMap(({ addr_info }) => addr_info.map(({ local }) => local)));

@@ -1,7 +1,4 @@
-/**
- * Finds the control groups (cgroups) of processes, and removes empty cgroups. cgroup v2 has one hierarchy; v1 has several hierarchies with
- * different controllers.
- */
+/** cgroup v2 has one hierarchy; v1 has several hierarchies with different controllers. */
 import { existsSync, readFileSync, rmdirSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -19,8 +16,8 @@ export function cgroupFolders(pid: number): string[] {
 }
 
 /**
- * Returns the folder of each cgroup in `lines`, the content of /proc/<pid>/cgroup. `hybrid`: whether the machine uses v1 and has the v2
- * hierarchy in the folder `unified`.
+ * Returns the folders of the cgroups in `lines`, the content of /proc/<pid>/cgroup. `hybrid`: the machine uses v1 and has the v2 hierarchy
+ * in the folder `unified`.
  */
 export function parseCgroups(lines: string, hybrid: boolean): string[] {
   return lines
@@ -33,13 +30,11 @@ export function parseCgroups(lines: string, hybrid: boolean): string[] {
     });
 }
 
-/** Removes those of the cgroups that are empty. The kernel refuses to remove others. */
+/** The kernel refuses to remove cgroups that are not empty. */
 export function removeEmptyCgroups(folders: Iterable<string>): void {
   for (const folder of folders) {
     try {
       rmdirSync(folder);
-    } catch {
-      // The cgroup does not exist any more, or is not empty.
-    }
+    } catch {}
   }
 }

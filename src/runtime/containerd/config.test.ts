@@ -10,7 +10,6 @@ const options: ConfigOptions = {
   restrictOomScoreAdj: true,
 };
 const RUNTIMES = '[plugins."io.containerd.grpc.v1.cri".containerd.runtimes.';
-/** Returns the tables of the runtime handlers other than runc. */
 const handlers = (more: Partial<ConfigOptions>): string => {
   const config = containerdConfig(paths, { ...options, ...more });
   return config.slice(

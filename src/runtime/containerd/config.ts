@@ -7,18 +7,18 @@ export interface ConfigOptions {
   cniConfDir: string;
   cniBinDir: string;
   /**
-   * Whether containerd raises each oom_score_adj that is lower than its own score to its own score. Required without CAP_SYS_RESOURCE: the
-   * kernel would refuse a lower score, and the creation of sandboxes would fail.
+   * Whether containerd raises an oom_score_adj below its own score to its own score. Required without CAP_SYS_RESOURCE: the kernel would
+   * refuse a lower score, and the creation of sandboxes would fail.
    */
   restrictOomScoreAdj: boolean;
   /**
    * The runtime handlers in addition to runc, by name: the path of a program with runc's command line, or the type of a shim, such as
-   * io.containerd.kata.v2. Absent: runc is the only handler.
+   * io.containerd.kata.v2.
    */
   runtimeHandlers?: Readonly<Record<string, string>>;
 }
 
-/** The plugins that lifepod does not use, which the configuration disables so that containerd starts faster. */
+/** lifepod does not use these plugins. containerd starts faster without them. */
 const DISABLED_PLUGINS = [
   'io.containerd.snapshotter.v1.aufs',
   'io.containerd.snapshotter.v1.blockfile',
@@ -36,12 +36,12 @@ const DISABLED_PLUGINS = [
 ];
 
 /**
- * How long a starting containerd waits for the shims of running containers. With the defaults of 5 s and 2 s, containerd on a busy
- * machine treats shims that answer late as dead or unknown, so Pods would lose their sandboxes when containerd restarts.
+ * How long a starting containerd waits for the shims of running containers. With the defaults of 5 s and 2 s, containerd on a busy machine
+ * treats shims that answer late as dead or unknown, so Pods would lose their sandboxes when containerd restarts.
  */
 const TIMEOUTS = { 'io.containerd.timeout.shim.load': '20s', 'io.containerd.timeout.task.state': '10s' };
 
-/** Quotes the value as a TOML basic string, which supports all escapes that JSON.stringify() writes. */
+/** A TOML basic string supports all escapes that JSON.stringify() writes. */
 const text = (value: string): string => JSON.stringify(value);
 
 export function containerdConfig(paths: ContainerdPaths, options: ConfigOptions): string {

@@ -1,4 +1,4 @@
-/** Tests the start, the stop and the shutdown with a fake containerd. test/integration tests them with a real containerd. */
+/** Uses a fake containerd. test/integration tests the same with a real containerd. */
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

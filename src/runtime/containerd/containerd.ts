@@ -2,11 +2,11 @@
  * Runs a private containerd as a child process of the engine: writes its configuration, starts it, and restarts it after an exit.
  *
  * containerd can be stopped and started at any time, because containers do not depend on it: their shims keep them running, and each new
- * containerd adopts them. Of the functions in this folder, only shutdown() and clearRunState() end containers.
+ * containerd adopts them.
  *
  * Invariants:
- * 1. At most one containerd runs per data folder: startContainerd() first ends a containerd that a killed engine has left running.
- * 2. Until stop() or shutdown() is called, containerd is restarted after each exit, with increasing delays if it exits repeatedly.
+ *  1. At most one containerd runs per data folder: startContainerd() first ends a containerd that a killed engine has left running.
+ *  2. Until stop() or shutdown() is called, containerd is restarted after each exit, with increasing delays if it exits repeatedly.
  */
 
 import { readFileSync } from 'node:fs';
@@ -25,11 +25,11 @@ export interface ContainerdOptions {
   dataDir: string;
   log: Log;
   timers: Timers;
-  /** Reference of the image for Pod sandboxes. The image must be present, or available from a registry. */
+  /** Must be present, or available from a registry. */
   sandboxImage: string;
   cniConfDir: string;
   cniBinDir: string;
-  /** Runtime handlers in addition to runc, by name: see ConfigOptions. Absent: there are none. */
+  /** See ConfigOptions. */
   runtimeHandlers?: Readonly<Record<string, string>>;
 }
 
@@ -38,24 +38,24 @@ export interface Containerd {
   readonly endpoint: string;
   readonly version: string;
   /**
-   * The exits of containers that ended while containerd was down. The client that follows containerd's events must call unwatch()
-   * after each start of containerd, as soon as the client can no longer miss events.
+   * The exits of containers that ended while containerd was down. The client that follows containerd's events must call unwatch() after
+   * each start of containerd, as soon as the client can no longer miss events.
    */
   readonly shimExits: ShimExits;
-  /** Returns containerd's process ID; undefined while containerd is not running. */
+  /** Returns undefined while containerd is not running. */
   pid(): number | undefined;
-  /** Stops containerd and resolves once it has exited. Containers keep running. */
+  /** Resolves when containerd has exited. Containers keep running. */
   stop(): Promise<void>;
   /** Ends all remaining containers and containerd, and clears the state of the run: see clearRunState(). */
   shutdown(): Promise<void>;
-  /** Registers a listener that is called each time containerd has exited unexpectedly. containerd is then restarted automatically. */
+  /** The listener is called each time containerd has exited unexpectedly. containerd is then restarted automatically. */
   onExit(listener: (exit: ContainerdExit) => void): void;
 }
 
 /**
- * Starts containerd, and resolves once it serves CRI. Rejects with a UserError if a program is missing or containerd does not start,
- * and with the signal's reason if `signal` aborts before containerd serves CRI. Also rejects if a containerd that a killed engine has left
- * does not end, or if the run folder or the configuration cannot be prepared.
+ * Starts containerd, and resolves when it serves CRI. Rejects with a UserError if a program is missing or containerd does not start, and
+ * with the signal's reason if `signal` aborts meanwhile. Also rejects if a containerd that a killed engine has left does not end, or if the
+ * run folder or the configuration cannot be prepared.
  */
 export async function startContainerd(options: ContainerdOptions, signal?: AbortSignal): Promise<Containerd> {
   const program = requireProgram('containerd');

@@ -1,4 +1,3 @@
-/** Provides, for tests, a fake containerd that serves the CRI calls that lifepod makes to start and to shut down containerd. */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
@@ -7,7 +6,6 @@ import { fileURLToPath } from 'node:url';
 const { resolve } = createRequire(import.meta.url);
 const protos = fileURLToPath(new URL('../cri/protos/cri.proto', import.meta.url));
 
-/** Writes an executable file that runs `script` with `interpreter`, and returns its path. */
 export function writeProgram(folder: string, name: string, script: string, interpreter = '/bin/sh'): string {
   mkdirSync(folder, { recursive: true });
   const path = join(folder, name);
@@ -16,9 +14,9 @@ export function writeProgram(folder: string, name: string, script: string, inter
 }
 
 /**
- * Writes a program that serves CRI with the given sandboxes, and returns its path. The program reads the address of its socket from the
- * configuration, and appends each stop and removal of a sandbox to the file `calls` of the folder. A stop or removal of the sandbox
- * `stuck` fails. The program ends after a minute, so that a failed test leaves no process.
+ * Writes a program that serves CRI with the sandboxes, and returns its path. The program appends each stop and removal of a sandbox to the
+ * file `calls` of the folder. A stop or removal of the sandbox `stuck` fails. The program ends after a minute, so that a failed test leaves
+ * no process.
  */
 export const writeFakeContainerd = (folder: string, sandboxes: readonly string[] = []): string =>
   writeProgram(

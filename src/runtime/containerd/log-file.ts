@@ -1,6 +1,6 @@
 /**
- * Opens containerd's log file. containerd writes to the file directly, so that logging continues when the engine ends. While the engine
- * runs, it limits the size of the file.
+ * Opens containerd's log file. containerd writes to the file directly, so that logging continues when the engine ends. A running engine
+ * limits the size of the file.
  */
 import { closeSync, copyFileSync, fstatSync, ftruncateSync, openSync, readFileSync, rmSync, watch } from 'node:fs';
 
@@ -8,14 +8,14 @@ const MAX_BYTES = 8 * 1024 * 1024;
 const TAIL_BYTES = 2000;
 
 export interface LogFile {
-  /** A file descriptor for containerd's standard output and error, open for appending. */
+  /** For containerd's standard output and error. */
   fd: number;
-  /** Returns the text that was written since the log was opened or last truncated, at most its last 2000 bytes. */
+  /** Returns the last 2000 bytes of the text that was written since the log was opened or last truncated. */
   tail(): string;
   close(): void;
 }
 
-/** Opens the log for appending. Until close(), whenever the log exceeds 8 MiB, copies it to `<path>.1`, if possible, and truncates it. */
+/** Opens the log for appending. Until close(), a log that exceeds 8 MiB is copied to `<path>.1`, if possible, and truncated. */
 export function openLogFile(path: string): LogFile {
   const fd = openSync(path, 'a', 0o600);
   let openedAt = fstatSync(fd).size;
@@ -39,7 +39,7 @@ export function openLogFile(path: string): LogFile {
   };
 }
 
-/** Copies the log to `<path>.1`. If this fails, removes `<path>.1`, because an incomplete copy would only take up space. */
+/** If the copy fails, `<path>.1` is removed, because an incomplete copy would only take up space. */
 function keepPrevious(path: string): void {
   const previous = `${path}.1`;
   try {
@@ -48,7 +48,7 @@ function keepPrevious(path: string): void {
     try {
       rmSync(previous, { force: true });
     } catch {
-      // The error is ignored, so that the caller still truncates the log.
+      // The caller still truncates the log.
     }
   }
 }

@@ -1,17 +1,17 @@
 /**
- * Determines the paths of a private containerd's files. Data that must survive a reboot is in <dataDir>/containerd. Sockets, mounts and
- * the state of running tasks are in a run folder.
+ * Determines the paths of a private containerd's files. Data that must survive a reboot is in <dataDir>/containerd. Sockets, mounts and the
+ * state of running tasks are in a run folder.
  */
 import { createHash } from 'node:crypto';
 import { join, resolve } from 'node:path';
 
-/** The maximum length of a socket path in bytes. containerd refuses longer paths (sys.CreateUnixSocket). */
+/** In bytes. containerd refuses longer paths (sys.CreateUnixSocket). */
 const LONGEST_SOCKET_PATH = 104;
 /** The suffix that containerd appends to the path of its socket for its second socket. */
 const SECOND_SOCKET_SUFFIX = '.ttrpc';
 
 export interface ContainerdPaths {
-  /** Folder of the configuration, the logs and all images and snapshots. */
+  /** The folder of the configuration, the logs and all images and snapshots. */
   home: string;
   config: string;
   log: string;
@@ -23,13 +23,13 @@ export interface ContainerdPaths {
   socket: string;
   state: string;
   runcRoot: string;
-  /** File with the ID of the boot during which the run folder was created. */
+  /** A file with the ID of the boot during which the run folder was created. */
   bootId: string;
-  /** File with the time at which PID 1 had started when the run folder was created. Older versions do not write this file. */
+  /** A file with the time at which PID 1 had started when the run folder was created. Older versions do not write this file. */
   initStart: string;
 }
 
-/** Returns the paths for a data folder. The run folder is <dataDir>/run or, if a socket path in it would be too long, under /run. */
+/** The run folder is <dataDir>/run or, if a socket path in it would be too long, under /run. */
 export function containerdPaths(dataDir: string): ContainerdPaths {
   const home = join(resolve(dataDir), 'containerd');
   const near = join(resolve(dataDir), 'run');

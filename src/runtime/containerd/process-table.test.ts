@@ -1,4 +1,4 @@
-/** Tests the search for processes with real processes, which end when their standard input is closed. */
+/** Uses real processes, which end when their standard input is closed. */
 import { type ChildProcess, type SpawnOptions, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, symlinkSync } from 'node:fs';
@@ -16,7 +16,6 @@ afterEach(async () => {
   for (const child of children.splice(0)) await end(child);
 });
 
-/** Starts a process with the given name and arguments, and returns its ID. */
 const start = (name: string, ...args: string[]): number => startAs(undefined, name, ...args);
 function startAs(uid: number | undefined, name: string, ...args: string[]): number {
   const user = uid === undefined ? {} : { uid, gid: uid };

@@ -1,6 +1,6 @@
 /**
  * Finds the processes of a private containerd: containerd and its shims. Their arguments contain paths that only one data folder uses. The
- * PID namespace is also compared, because a lifepod in a container may use the same paths, and the user, because any user can choose the
+ * PID namespace is compared, because a lifepod in a container may use the same paths. The user is compared, because any user can choose the
  * arguments of a process.
  */
 import { basename } from 'node:path';

@@ -1,4 +1,4 @@
-/** Tests the start and the end of a containerd process with programs that replace containerd. */
+/** Uses programs that replace containerd. */
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

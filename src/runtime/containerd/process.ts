@@ -1,4 +1,3 @@
-/** Starts one containerd process, waits until it serves CRI, and stops it. */
 import { spawn } from 'node:child_process';
 import { chmodSync, rmSync, watch } from 'node:fs';
 import { getPriority } from 'node:os';
@@ -15,7 +14,6 @@ export interface ContainerdExit {
 }
 
 export interface LaunchOptions {
-  /** The path of the executable. */
   program: string;
   paths: ContainerdPaths;
   logFile: LogFile;
@@ -23,15 +21,15 @@ export interface LaunchOptions {
 }
 
 export interface ContainerdProcess {
-  /** Returns the process ID; undefined once the process has exited. */
+  /** Returns undefined when the process has exited. */
   pid(): number | undefined;
   readonly exited: Promise<ContainerdExit>;
   /**
-   * Resolves with containerd's version once containerd serves CRI. The process is killed if containerd does not serve CRI within 60 s, if a
+   * Resolves with containerd's version when containerd serves CRI. The process is killed if containerd does not serve CRI within 60 s, if a
    * call to containerd fails, or if the launch is aborted. Rejects if the process exits or is killed before containerd serves CRI.
    */
   readonly ready: Promise<string>;
-  /** Sends SIGTERM, and SIGKILL if the process still runs after 10 s. Resolves once it has exited. */
+  /** Sends SIGTERM, and SIGKILL after 10 s. Resolves when the process has exited. */
   end(): Promise<void>;
 }
 
@@ -109,8 +107,8 @@ function spawnContainerd(program: string, paths: ContainerdPaths, logFd: number)
 }
 
 /**
- * Deletes the socket of an earlier containerd, and resolves when a new socket is created. Must be called before containerd starts,
- * so that the creation is not missed. Rejects on abort.
+ * Deletes the socket of an earlier containerd, and resolves when a new socket is created. Must be called before containerd starts, so that
+ * the creation is not missed. Rejects on abort.
  */
 function socketCreated(paths: ContainerdPaths, signal: AbortSignal): Promise<void> {
   rmSync(paths.socket, { force: true });
@@ -126,9 +124,8 @@ function socketCreated(paths: ContainerdPaths, signal: AbortSignal): Promise<voi
 }
 
 /**
- * Resolves with containerd's version once containerd serves CRI. Rejects with a UserError if, before that, containerd exits,
- * a call to containerd fails, `giveUp` is aborted, or 60 s have passed. In all cases, finally aborts `giveUp`, which ends the
- * wait for the socket.
+ * Resolves with containerd's version when containerd serves CRI. Rejects with a UserError if containerd exits earlier, a call to containerd
+ * fails, `giveUp` is aborted, or 60 s have passed. Aborts `giveUp` at the end, which ends the wait for the socket.
  */
 async function servesCri(
   { paths, logFile, timers }: LaunchOptions,
@@ -166,7 +163,7 @@ function endOfLog(path: string, tail: string): string {
   return lines.length === 0 ? `its log ${path} shows no cause` : `the end of its log ${path}: ${lines.join('\n')}`;
 }
 
-/** Waits until containerd, which is already listening, serves CRI. Makes its socket private, and resolves with containerd's version. */
+/** containerd may listen before it serves CRI. Makes its socket private, and resolves with its version. */
 async function versionOf(
   connection: Connection,
   paths: ContainerdPaths,

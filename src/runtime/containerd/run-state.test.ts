@@ -1,4 +1,4 @@
-/** Tests the cleanup after a containerd. Replaces the functions for processes and control groups, and the command umount. */
+/** Replaces the functions for processes and control groups, and the command umount. */
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -26,7 +26,7 @@ vi.mock('./process-table.ts', { spy: true });
 let folder: string;
 let paths: ContainerdPaths;
 let logged: [string, unknown][];
-/** The signals, waits and commands of the code under test, in order. */
+/** The signals, waits and commands, in order. */
 let calls: unknown[][];
 /** The results of the waits for the end of processes, in order; further waits end with true. */
 let waits: boolean[];

@@ -1,8 +1,4 @@
-/**
- * Clears the state that a private containerd leaves on the machine. Before a start of containerd, ends a containerd process that a killed
- * engine has left and, after a reboot, deletes the content of the run folder. For `lifepod down`, also removes the remaining shims and
- * containers with their mounts, cgroups and sockets.
- */
+/** Clears the state that a private containerd leaves on the machine: before a start of containerd, and for `lifepod down`. */
 import { readFileSync, rmSync } from 'node:fs';
 import { ensurePrivateFolder, readTextIfPresent, writeFileAtomic } from '../../platform/files.ts';
 import type { Log, Timers } from '../../platform/platform.ts';
@@ -17,8 +13,8 @@ const STOP_MILLIS = 10_000;
 const KILL_MILLIS = 5_000;
 
 /**
- * Creates the run folder if necessary. First deletes a run folder from an earlier boot. If lifepod runs in a container, each start of the
- * container counts as a boot: all processes and mounts have ended, although the machine has not booted.
+ * Creates the run folder if necessary. First deletes a run folder from an earlier boot. In a container, each start of the container counts
+ * as a boot: all processes and mounts have ended, although the machine has not booted.
  */
 export async function prepareRunFolder(paths: ContainerdPaths): Promise<void> {
   const now = {
@@ -39,8 +35,7 @@ export async function prepareRunFolder(paths: ContainerdPaths): Promise<void> {
 }
 
 /**
- * Ends the containerd of this data folder, if one is still running. Rejects if it does not end even after SIGKILL. Containers
- * and their shims keep running.
+ * Ends a containerd of this data folder that still runs. Rejects if containerd does not end even after SIGKILL. Containers keep running.
  */
 export async function endLeftover(paths: ContainerdPaths, log: Log, timers: Timers): Promise<void> {
   const pids = findContainerd(paths);
@@ -102,7 +97,7 @@ export async function endSandboxes(endpoint: string, log: Log): Promise<void> {
   }
 }
 
-/** Unmounts all file systems at or below the folders, lazily, so that a mount in use does not prevent the removal of other mounts. */
+/** Unmounts lazily, so that a mount in use does not prevent the removal of other mounts. */
 async function unmountUnder(folders: string[]): Promise<void> {
   const mounts = mountPoints(readFileSync('/proc/self/mountinfo', 'utf8')).filter((point) =>
     folders.some((folder) => point === folder || point.startsWith(`${folder}/`)),

@@ -1,4 +1,4 @@
-/** Tests the recording of exits with shims in memory. test/integration tests it with the shims of a real containerd. */
+/** Uses shims in memory. test/integration tests the same with the shims of a real containerd. */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -66,7 +66,7 @@ function answer(id: string, method: 'Wait' | 'State', content: object): void {
   shim(id).answers[method]?.resolve(encodeMessage(`containerd.shim.${method}Response`, content));
 }
 const EXITED = { exitStatus: 3, exitedAt: { seconds: 5, nanos: 0 } };
-/** Watches all shims, which respond that their containers run. */
+/** The shims respond that their containers run. */
 async function watchRunning(...ids: string[]): Promise<number> {
   const watching = exits.watch();
   for (const id of ids) answer(id, 'State', { status: 'RUNNING' });

@@ -2,7 +2,7 @@
  * Records the exits of containers that end while containerd is not running, as reported by their shims. Otherwise the exit codes would be
  * lost: when containerd 2.x starts, it removes the shims of ended containers, and CRI reports exit code 255 and reason `Unknown`.
  *
- * Invariant: from the time watch() resolves until unwatch(), the exit of each container whose shim responds over ttrpc is recorded here.
+ * Invariant: after watch() has resolved and until unwatch(), the exit of each container whose shim responds over ttrpc is recorded here.
  */
 import type { Millis } from '../../machinery/time.ts';
 import type { Log, Timers } from '../../platform/platform.ts';
@@ -25,9 +25,8 @@ export interface ShimExits {
   watch(): Promise<number>;
   /** Stops watching, because a running containerd reports exits itself. */
   unwatch(): void;
-  /** Returns the recorded exit of the container; undefined if none was recorded, or if keepOnly() has deleted it. */
+  /** Returns undefined if no exit of the container was recorded, or if keepOnly() has deleted it. */
   exitOf(containerId: string): ContainerExit | undefined;
-  /** Deletes the recorded exits of all containers except these. */
   keepOnly(containerIds: ReadonlySet<string>): void;
 }
 
@@ -36,10 +35,10 @@ interface ExitAnswer {
   exitedAt: Timestamp | null;
 }
 
-/** Maximum time that watch() waits for the shims. A shim normally responds within a few ms. */
+/** How long watch() waits for the shims. A shim normally responds within a few ms. */
 const ANSWER_MILLIS = 2000;
 
-/** Creates a record without exits, which watches no shims yet. `state`: containerd's state folder, as for findBundledShims(). */
+/** `state`: containerd's state folder, as for findBundledShims(). */
 export function createShimExits(options: { state: string; log: Log; timers: Timers }): ShimExits {
   const { state, log, timers } = options;
   const exits = new Map<string, ContainerExit>();

@@ -1,22 +1,22 @@
-/** Finds containerd's shims through the files in the bundle folders of their containers, and removes the shims' sockets. */
+/** Finds containerd's shims through the files in the bundle folders of their containers. */
 import { existsSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { readTextIfPresent } from '../../platform/files.ts';
 import { CRI_NAMESPACE } from '../cri/connection.ts';
 
 export interface Shim {
-  /** The ID of the container or sandbox to whose bundle folder the shim belongs. */
+  /** The container or sandbox to whose bundle folder the shim belongs. */
   containerId: string;
-  /** Path of the shim's Unix socket. The containers of one Pod may share a shim and therefore its socket. */
+  /** The path of the shim's Unix socket. The containers of one Pod may share a shim and therefore its socket. */
   socket: string;
-  /** Version of the shim's task service. */
+  /** The version of the shim's task service. */
   version: number;
   protocol: string;
 }
 
 /**
- * Returns the shim of each container and sandbox that CRI created, if its bundle folder contains the address of a Unix socket.
- * `state`: containerd's state folder, such as /run/containerd.
+ * Returns the shim of each container and sandbox that CRI created, if its bundle folder contains the address of a Unix socket. `state`:
+ * containerd's state folder, such as /run/containerd.
  */
 export function findBundledShims(state: string): Shim[] {
   const bundles = join(state, 'io.containerd.runtime.v2.task', CRI_NAMESPACE);
@@ -35,8 +35,8 @@ interface Bootstrap {
 }
 
 /**
- * Reads the address, the version and the protocol of a bundle's shim from the file bootstrap.json of containerd 2.x. If this file is
- * missing (containerd 1.x) or incomplete, reads the address from the file `address`, and returns the version 2 and the protocol ttrpc.
+ * containerd 2.x writes bootstrap.json. If this file is missing (containerd 1.x) or incomplete, reads the address from the file `address`,
+ * and returns the version 2 and the protocol ttrpc.
  */
 function readBundle(bundle: string): Bootstrap {
   const plain: Bootstrap = { version: 2, protocol: 'ttrpc' };
@@ -53,7 +53,7 @@ function readBundle(bundle: string): Bootstrap {
   }
 }
 
-/** Removes the sockets of all shims. Required if the shims were killed: a shim that ends normally removes its socket itself. */
+/** Required if the shims were killed: a shim that ends normally removes its socket itself. */
 export function removeShimSockets(state: string): void {
   for (const { socket } of findBundledShims(state)) rmSync(socket, { force: true });
 }

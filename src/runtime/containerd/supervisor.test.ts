@@ -12,8 +12,7 @@ interface Launch {
 
 /**
  * Simulates a machine on which each containerd is ready immediately, unless `failures` has an error for the number of its launch.
- * beforeRestart() waits for `mend`. `logged`: the level and the fields of all messages. `restarts`: how often beforeRestart()
- * was called.
+ * beforeRestart() waits for `mend`. `logged`: the level and the fields of all messages. `restarts`: how often beforeRestart() was called.
  */
 function machine(failures: Readonly<Record<number, string>> = {}, mend?: Promise<void>) {
   const timers = createVirtualTimers(0);
@@ -49,7 +48,7 @@ function machine(failures: Readonly<Record<number, string>> = {}, mend?: Promise
     restarts++;
     await mend;
   };
-  /** Ends the containerd that runs, and waits for the next launch. Resolves with the delay before that launch. */
+  /** Ends the containerd that runs, and resolves with the delay before the next launch. */
   const crash = async (): Promise<number> => {
     const count = launches.length;
     const at = timers.now();

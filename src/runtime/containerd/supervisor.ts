@@ -1,6 +1,6 @@
 /**
- * Keeps containerd running until stop() is called: restarts containerd after each exit. The delay before a restart doubles each time, up to
- * 10 s. It is reset to 50 ms if containerd has run for more than 30 s.
+ * Keeps containerd running until stop() is called. The delay before a restart doubles each time, up to 10 s. It is reset to 50 ms if
+ * containerd has run for more than 30 s.
  */
 import type { Log, Timers } from '../../platform/platform.ts';
 import { delay } from '../cri/connection.ts';
@@ -15,22 +15,21 @@ export interface SupervisorOptions {
 }
 
 export interface Supervisor {
-  /** containerd's version, as reported after its first start. */
+  /** The version after the first start. */
   readonly version: string;
-  /** containerd's process ID; undefined while containerd is not running. */
+  /** Returns undefined while containerd is not running. */
   pid(): number | undefined;
-  /** Registers a listener that is called after each exit of containerd, until stop() is called. */
+  /** The listener is called after each exit of containerd, until stop() is called. */
   onExit(listener: (exit: ContainerdExit) => void): void;
-  /** Stops containerd and waits until it has exited. */
+  /** Resolves when containerd has exited. */
   stop(): Promise<void>;
 }
 
 const FIRST_RESTART_MILLIS = 50;
 const LONGEST_RESTART_MILLIS = 10_000;
-/** If containerd exits after running longer than this, the restart delay is reset to FIRST_RESTART_MILLIS. */
 const STABLE_MILLIS = 30_000;
 
-/** Starts containerd and resolves once it serves CRI. Rejects if the first start fails or `signal` aborts during the first start. */
+/** Resolves when containerd serves CRI. Rejects if the first start fails or `signal` aborts during the first start. */
 export async function superviseContainerd(options: SupervisorOptions, signal?: AbortSignal): Promise<Supervisor> {
   const { launch, beforeRestart, log, timers } = options;
   const exitListeners: ((exit: ContainerdExit) => void)[] = [];

@@ -1,4 +1,4 @@
-/** Tests the client for ttrpc against a server on a real Unix socket, which writes the frames that a test defines. */
+/** Uses a server on a real Unix socket, which writes the frames that a test defines. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer, type Server, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -25,7 +25,6 @@ let server: Server;
 let sockets: Socket[];
 let client: Ttrpc;
 let received: Received[];
-/** Called with each frame that the client has sent. */
 let handle: (frame: Received, socket: Socket) => void;
 
 beforeEach(async () => {

@@ -1,10 +1,9 @@
 /**
- * Implements a client for ttrpc, the protocol that most of containerd's shims use instead of gRPC. Requests and responses are sent in
- * frames over a Unix socket.
+ * A client for ttrpc, the protocol that most of containerd's shims use instead of gRPC, over a Unix socket.
  *
- * A frame consists of a header of 10 bytes and the data. The header has the length of the data and the number of the stream (4 bytes
- * each, big-endian), the type and the flags (1 byte each). The data is a Request or a Response of containerd-shims.proto. Streams
- * that the client opens have odd numbers.
+ * A frame consists of a header of 10 bytes and the data. The header has the length of the data and the number of the stream (4 bytes each,
+ * big-endian), the type and the flags (1 byte each). The data is a Request or a Response of containerd-shims.proto. Streams that the client
+ * opens have odd numbers.
  * Source: github.com/containerd/ttrpc, PROTOCOL.md.
  */
 import { connect } from 'node:net';
@@ -13,7 +12,7 @@ import { decodeMessage, encodeMessage } from '../cri/definitions.ts';
 export interface Ttrpc {
   /** Resolves with the payload of the response. Rejects if the service returns an error, or if the connection ends before the response. */
   call(service: string, method: string, payload: Buffer): Promise<Buffer>;
-  /** Closes the connection; pending calls reject. */
+  /** Pending calls reject. */
   close(): void;
 }
 
@@ -23,12 +22,12 @@ interface Response {
 }
 
 const HEADER_BYTES = 10;
-/** Maximum size of the data in a frame. containerd's own client has the same limit. */
+/** The limit of containerd's own client for the data in a frame. */
 const MAX_FRAME_BYTES = 4 * 1024 * 1024;
 const REQUEST = 1;
 const RESPONSE = 2;
 
-/** Connects to the Unix socket at `path`. Returns before the connection is established; if no shim listens, all calls reject. */
+/** Returns before the connection is established. If no shim listens, all calls reject. */
 export function connectTtrpc(path: string): Ttrpc {
   const socket = connect(path);
   const calls = new Map<number, { resolve(payload: Buffer): void; reject(error: Error): void }>();

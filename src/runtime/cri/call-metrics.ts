@@ -33,8 +33,8 @@ export function callMetrics(metrics: Metrics): CallListener {
 const names = new Map<string, string>();
 
 /**
- * Returns upstream's name for a method of CRI, such as run_podsandbox for runtime.v1.RuntimeService/RunPodSandbox. Forms the names of
- * methods of other services in the same way.
+ * Returns upstream's name for a method of CRI, such as run_podsandbox for runtime.v1.RuntimeService/RunPodSandbox. Other services get names
+ * of the same form.
  */
 export function operationType(method: string): string {
   let name = names.get(method);

@@ -1,4 +1,3 @@
-/** Tests the calls of a connection to a server on a Unix socket, and the wait until a runtime is initialized. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

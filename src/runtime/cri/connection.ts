@@ -34,7 +34,7 @@ const CODE_NAMES = [
 
 export type RuntimeErrorCode = (typeof CODE_NAMES)[number];
 
-/** A call to the runtime failed. The message is `rpc error: code = … desc = …`, as the kubelet shows it in Events. */
+/** The message is `rpc error: code = … desc = …`, as the kubelet shows it in Events. */
 export class RuntimeCallError extends Error {
   override readonly name = 'RuntimeCallError';
   readonly code: RuntimeErrorCode;
@@ -65,13 +65,13 @@ export const MAX_RESPONSE_BYTES = 256 * 1024 * 1024;
 
 export interface Connection {
   /**
-   * Makes a call, and resolves with the response. Rejects with a RuntimeCallError if the call failed, with an OutcomeUnknownError if its
-   * outcome is unknown or after `timeoutMillis` (default: CALL_TIMEOUT_MILLIS; 0: no limit), and with the signal's reason on abort.
+   * Rejects with a RuntimeCallError if the call failed, with an OutcomeUnknownError if its outcome is unknown or after `timeoutMillis`
+   * (default: CALL_TIMEOUT_MILLIS; 0: no limit), and with the signal's reason on abort.
    */
   unary<Response>(method: string, request: object, signal: AbortSignal, timeoutMillis?: number): Promise<Response>;
   /**
-   * Waits until the runtime is reachable, then calls `onMessage` with each message of the stream. Rejects with the reason when the
-   * stream ends, even if it ends normally.
+   * Waits until the runtime is reachable, then calls `onMessage` with each message of the stream. Rejects with the reason when the stream
+   * ends, even if it ends normally.
    */
   stream<Message>(
     method: string,
@@ -79,9 +79,9 @@ export interface Connection {
     onMessage: (message: Message) => void,
     signal: AbortSignal,
   ): Promise<never>;
-  /** Decodes a message that is embedded in another message. `type`: the full name of the message. */
+  /** `type`: the full name of the message. */
   decode<Message>(type: string, bytes: Buffer): Message;
-  /** Encodes a message that is to be embedded in another message. */
+  /** `type`: the full name of the message. */
   encode(type: string, message: object): Buffer;
   /** Calls the method as unary() does, with the default time limit, but first waits until the runtime is reachable. */
   unaryWhenReachable<Response>(method: string, request: object, signal: AbortSignal): Promise<Response>;
@@ -91,10 +91,10 @@ export interface Connection {
 /** The containerd namespace that contains CRI's objects. Calls to containerd's own services must specify a namespace. */
 export const CRI_NAMESPACE = 'k8s.io';
 
-/** Called when a unary call has ended. `method`: such as runtime.v1.RuntimeService/Version. `seconds`: the duration of the call. */
+/** Called when a unary call has ended. `method`: such as runtime.v1.RuntimeService/Version. */
 export type CallListener = (method: string, seconds: number, failed: boolean) => void;
 
-/** Creates a connection without waiting for the runtime. `endpoint`: such as unix:///run/containerd/containerd.sock. */
+/** Does not wait for the runtime. `endpoint`: such as unix:///run/containerd/containerd.sock. */
 export function connect(endpoint: string, onCall?: CallListener): Connection {
   // The definitions are loaded while the runtime may still be starting, so that the first call is not delayed.
   loadDefinitions();
@@ -120,7 +120,6 @@ export function connect(endpoint: string, onCall?: CallListener): Connection {
   };
 }
 
-/** Returns the definition of a method. `name`: such as runtime.v1.RuntimeService/Version. */
 function methodOf(name: string): MethodDefinition<object, object> {
   const slash = name.indexOf('/');
   return serviceOf(name.slice(0, slash))[name.slice(slash + 1)] as MethodDefinition<object, object>;
@@ -136,7 +135,7 @@ interface UnaryCall {
   name: string;
   request: object;
   waitForReady: boolean;
-  /** The time limit of the call; 0: no limit. */
+  /** 0: no limit. */
   timeoutMillis: number;
   onCall?: CallListener | undefined;
 }
@@ -197,12 +196,12 @@ function streamCall<Message>(
 
 const OUTCOME_UNKNOWN: readonly RuntimeErrorCode[] = ['Unavailable', 'DeadlineExceeded', 'Canceled'];
 
-/** Returns whether the runtime itself responded: the runtime's responses have HTTP headers, but the gRPC library's own errors have none. */
+/** The runtime's responses have HTTP headers, but the gRPC library's own errors have none. */
 const isAnswered = ({ metadata }: ServiceError): boolean => metadata.get('content-type').length > 0;
 
 /**
- * Matches the message with which containerd refuses calls when it listens, but its CRI plugin has not recovered its state yet. The message
- * is tested because only newer versions of containerd also return the code Unavailable.
+ * Matches the message with which containerd refuses calls when it listens, but its CRI plugin has not recovered its state yet. Older
+ * versions of containerd return another code than Unavailable.
  */
 const STARTING = /server is not initialized yet/;
 
@@ -218,7 +217,6 @@ function toCallError(error: ServiceError): RuntimeCallError | OutcomeUnknownErro
   return isUnknown ? new OutcomeUnknownError(call.message, { cause: call }) : call;
 }
 
-/** The delay between two queries that test whether containerd's CRI plugin is initialized. */
 const INITIALIZED_RETRY_MILLIS = 10;
 
 /** Resolves when the runtime serves CRI calls; rejects with any error other than Unavailable. Polls, because no event reports this. */
@@ -234,7 +232,7 @@ export async function runtimeInitialized(connection: Connection, timers: Timers,
   }
 }
 
-/** Resolves after `millis`; rejects when `signal` aborts. */
+/** Rejects when `signal` aborts. */
 export function delay(millis: number, timers: Timers, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     signal.throwIfAborted();

@@ -1,4 +1,4 @@
-/** Tests the runtime of connectRuntime() with a connection in memory. */
+/** Uses a connection in memory. */
 import { afterAll, afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { silentLog } from '../../platform/silent-log.ts';
 import { createVirtualTimers } from '../../platform/virtual-timers.ts';

@@ -1,12 +1,11 @@
 /**
- * Implements the interface of runtime.ts for a container runtime with a CRI v1 socket (containerd, CRI-O). Maps the methods to
- * calls of CRI and, for features that CRI lacks, of containerd's own services. Each observation lists the sandboxes and
- * containers from the runtime; facts.ts only supplements these lists.
+ * Implements the interface of runtime.ts for a container runtime with a CRI v1 socket (containerd, CRI-O). Uses containerd's own services
+ * for features that CRI lacks. Each observation lists the sandboxes and containers from the runtime; facts.ts only supplements these lists.
  *
  * Invariants:
- * 1. A call that changes a sandbox or container is not retried, except in stop-and-remove.ts: the caller observes the Pod again and
- *    then decides.
- * 2. Stop and remove treat NotFound as success only if the container or the sandbox itself has ended or does not exist any more.
+ *  1. A call that changes a sandbox or container is not retried, except in stop-and-remove.ts: the caller observes the Pod again and then
+ *     decides.
+ *  2. Stop and remove treat NotFound as success only if the container or the sandbox itself has ended or does not exist any more.
  */
 import type { Metrics } from '../../platform/metrics.ts';
 import { machineClock } from '../../platform/node-js.ts';
@@ -44,16 +43,15 @@ import { streamCalls } from './streams.ts';
 import { usageCalls } from './usage.ts';
 
 export interface RuntimeOptions {
-  /** The address of the runtime's socket, such as unix:///run/containerd/containerd.sock. */
+  /** Such as unix:///run/containerd/containerd.sock. */
   endpoint: string;
   log: Log;
   timers: Timers;
   /**
    * The labels of this lifepod instance. All created sandboxes and containers get these labels, and only objects with these labels are
-   * observed, so that several engines can share a runtime. Absent: there are no such labels.
+   * observed, so that several engines can share a runtime.
    */
   namespaceLabels?: Labels;
-  /** Receives the metrics of the calls to the runtime; absent: there are no metrics. */
   metrics?: Metrics;
   /** Exits that the shims reported while containerd was down. They are used if CRI reports a container's exit as unknown. */
   shimExits?: ShimExits | undefined;
@@ -63,7 +61,7 @@ const SERVICE = 'runtime.v1.RuntimeService';
 
 export type CriRuntime = ContainerRuntime & ContainerStreams & RuntimeUsage & SandboxPods;
 
-/** Connects to the runtime. Rejects with an OutcomeUnknownError if it does not respond, or a RuntimeCallError if it lacks CRI v1. */
+/** Rejects with an OutcomeUnknownError if the runtime does not respond, or with a RuntimeCallError if the runtime lacks CRI v1. */
 export async function connectRuntime(options: RuntimeOptions): Promise<CriRuntime> {
   const connection = connect(options.endpoint, options.metrics && callMetrics(options.metrics));
   const facts = emptyFacts();
@@ -203,15 +201,15 @@ function containerCalls(surroundings: Surroundings): ContainerCalls {
   };
 }
 
-/** Returns whether the error means that the name is in use. Runtimes report this conflict with different words, often without a code. */
+/** Runtimes report this conflict with different words, often without a code. */
 const isNameTaken = (error: unknown): boolean =>
   hasCode(error, 'AlreadyExists') ||
   /is reserved for|already exists|already in use/.test(callErrorOf(error)?.details ?? '');
 
 /**
- * Calls `create`, and resolves with the ID of the new object. If the name is already in use, resolves with the ID of the existing object,
- * which `find` finds. If `find` finds no object, rejects with the error of `create`, because another creation normally uses the name and is
- * still under way. `makeRoom` removes an unusable existing object, and resolves with whether it has done so; `create` is then called again.
+ * Calls `create`, and resolves with the ID of the new object. If the name is already in use, resolves with the ID of the object that `find`
+ * finds. If `find` finds none, rejects with the error of `create`, because another creation is normally still under way. `makeRoom` removes
+ * an unusable existing object, and resolves with whether `create` should be called again.
  */
 async function createOrFind<Listed extends { id: string }>(
   create: () => Promise<string>,

@@ -7,7 +7,7 @@
  */
 import type { ContainerStatus } from './responses.ts';
 
-/** Matches the message about a cut start. Does not match `failed to start containerd task`, because the process may then have run. */
+/** Does not match `failed to start containerd task`, because the process may then have run. */
 const MESSAGE =
   /^failed to create containerd task: (?:(?:failed to create shim task: )?context canceled(?:: unknown)?|task \S+: already exists)$/;
 

@@ -1,6 +1,6 @@
 /**
- * Loads the definitions of the runtime's messages and services once from the files in protos/, and encodes and decodes the messages. Does
- * not use @grpc/proto-loader, which also prepares the descriptors of all messages and thus takes twice as long.
+ * Loads the definitions of the runtime's messages and services from the files in protos/. @grpc/proto-loader would take twice as long,
+ * because it also prepares the descriptors of all messages.
  */
 import { fileURLToPath } from 'node:url';
 import type { MethodDefinition, ServiceDefinition } from '@grpc/grpc-js';
@@ -73,7 +73,7 @@ const encode = (type: protobuf.Type, message: object): Buffer =>
 
 const decode = (type: protobuf.Type, bytes: Buffer): object => type.toObject(type.decode(bytes), DECODED);
 
-/** Returns the definition of a service, such as runtime.v1.RuntimeService. Throws if there is none. */
+/** `name`: such as runtime.v1.RuntimeService. Throws if there is no such service. */
 export const serviceOf = (name: string): ServiceDefinition => found(loadDefinitions().services, name);
 const messageOf = (name: string): protobuf.Type => found(loadDefinitions().messages, name);
 
@@ -83,7 +83,7 @@ function found<Definition>(all: ReadonlyMap<string, Definition>, name: string): 
   return definition;
 }
 
-/** Encodes a message. `type`: the full name of the message. */
+/** `type`: the full name of the message. */
 export const encodeMessage = (type: string, message: object): Buffer => encode(messageOf(type), message);
-/** Decodes a message. Throws if the bytes cannot be decoded as a message of this type. */
+/** Throws if the bytes cannot be decoded as a message of this type. */
 export const decodeMessage = <Message>(type: string, bytes: Buffer): Message => decode(messageOf(type), bytes) as never;

@@ -8,7 +8,6 @@ const OUTPUT = { stdout: Buffer.from('out'), stderr: Buffer.from('err'), exitCod
 
 let timers: VirtualTimers;
 let requests: { request: object; timeoutMillis: number | undefined }[];
-/** The response of the runtime. */
 let response: PromiseWithResolvers<object>;
 beforeEach(() => {
   timers = createVirtualTimers();

@@ -1,4 +1,3 @@
-/** Runs one command in a container, for probes and hooks, and returns its exit code and the beginning of its output. */
 import type { Timers } from '../../platform/platform.ts';
 import { type ExecResult, ExecTimeoutError, MAX_EXEC_OUTPUT_BYTES } from '../runtime.ts';
 import { CALL_TIMEOUT_MILLIS, type Connection, callErrorOf, hasCode } from './connection.ts';
@@ -16,10 +15,10 @@ export interface ExecCall {
 }
 
 /**
- * Runs the command, and resolves with its result. After `timeoutMillis` (0: never), cancels the call, which makes the runtime kill the
- * command, and rejects with an ExecTimeoutError. CRI's own timeout is not sufficient: it is in whole seconds, and afterwards containerd
- * waits for the end of the output, which a remaining child process can delay. CRI's timeout is also set, so that the runtime can end the
- * command without the engine.
+ * Runs the command for a probe or hook. After `timeoutMillis` (0: never), cancels the call, which makes the runtime kill the command, and
+ * rejects with an ExecTimeoutError. CRI's own timeout is not sufficient: it is in whole seconds, and afterwards containerd waits for the
+ * end of the output, which a remaining child process can delay. CRI's timeout is also set, so that the runtime can end the command without
+ * the engine.
  */
 export async function execSync(
   connection: Connection,

@@ -1,9 +1,8 @@
 /**
- * Stores facts about sandboxes and containers in addition to CRI's responses: their Pod, which shows to which Pod an event belongs; values
- * that cannot change any more, so that they are queried only once; and exits that CRI has not reported yet.
+ * Stores facts about sandboxes and containers in addition to CRI's responses: their Pod, values that cannot change any more, and exits that
+ * CRI has not reported yet.
  *
- * Invariant: an entry saves a query, is newer than CRI's response, or has an exit that CRI has lost. Without the entry, an observation
- * is still possible, from CRI's responses.
+ * Invariant: an observation is also possible without an entry, from CRI's responses.
  */
 import type { Millis } from '../../machinery/time.ts';
 import type { ContainerObservation } from '../runtime.ts';
@@ -11,14 +10,14 @@ import type { ContainerObservation } from '../runtime.ts';
 export interface ContainerFacts {
   podUid: string;
   startedAt?: Millis;
-  /** The image, as returned by ContainerStatus: with a digest if there is one. */
+  /** As returned by ContainerStatus: with a digest if there is one. */
   imageRef?: string;
   /** The exit of the container's first process, from an event, a task or a shim. */
   exit?: { exitCode: number; finishedAt: Millis };
   outOfMemory?: boolean;
   /**
    * Resolved when containerd has deleted the container, or its task. containerd deletes the task after it has read all output of the
-   * container (log-end.ts). To wait for the deletion, call logEndOf(), which creates the field if it is missing.
+   * container (log-end.ts). To wait for the deletion, call logEndOf().
    */
   logEnd?: PromiseWithResolvers<void>;
   /** The observation after the exit, or after a start that was cut. While it is set, the container is not queried again. */
@@ -28,7 +27,7 @@ export interface ContainerFacts {
 export interface SandboxFacts {
   podUid: string;
   ips?: string[];
-  /** Set once the sandbox's first process has ended. The sandbox is then not ready, even if CRI still reports it as ready. */
+  /** The sandbox's first process has ended. The sandbox is then not ready, even if CRI still reports it as ready. */
   exited?: boolean;
 }
 
@@ -41,7 +40,6 @@ export interface Facts {
 
 export const emptyFacts = (): Facts => ({ containers: new Map(), sandboxes: new Map(), starting: new Set() });
 
-/** Returns the entry of the container; creates the entry if it does not exist. */
 export function containerFacts(facts: Facts, id: string, podUid: string): ContainerFacts {
   let known = facts.containers.get(id);
   if (known === undefined) {

@@ -6,7 +6,7 @@ import type { ContainerRuntime } from '../runtime.ts';
 import { type Connection, hasCode } from './connection.ts';
 
 const LEASES = 'containerd.services.leases.v1.Leases';
-/** The ID of the lease. The lease may exist already, because an engine was killed before it deleted the lease. */
+/** The lease may exist already, because an engine was killed before it deleted the lease. */
 const LEASE = 'lifepod-garbage';
 
 export const garbageCalls = (connection: Connection): Required<Pick<ContainerRuntime, 'collectGarbage'>> => ({

@@ -1,6 +1,6 @@
 /**
- * Defines the labels by which lifepod finds its sandboxes and containers in the runtime. The labels for the Pod and the container name are
- * those of upstream's kubelet (k8s.io/kubelet pkg/types/labels.go), so that other tools for the runtime understand them.
+ * The labels by which lifepod finds its sandboxes and containers in the runtime. The labels for the Pod and the container name are those of
+ * upstream's kubelet (k8s.io/kubelet pkg/types/labels.go), so that other tools for the runtime understand them.
  */
 import type { ContainerKind, PodIdentity } from '../runtime.ts';
 
@@ -8,11 +8,10 @@ export const POD_UID_LABEL = 'io.kubernetes.pod.uid';
 const POD_NAME_LABEL = 'io.kubernetes.pod.name';
 const POD_NAMESPACE_LABEL = 'io.kubernetes.pod.namespace';
 export const CONTAINER_NAME_LABEL = 'io.kubernetes.container.name';
-/** The kind of the container: init, app, defer or ephemeral. */
 const KIND_LABEL = 'lifepod.io/kind';
 /** The label with the attempt: on a container, its restartCount in this run; on a sandbox, its number among the Pod's sandboxes. */
 export const ATTEMPT_LABEL = 'lifepod.io/attempt';
-/** The annotation with the name of the image in the Pod's spec. Not all runtimes store this name: some store only the resolved image. */
+/** The annotation with the name of the image in the Pod's spec. Some runtimes store only the resolved image. */
 const IMAGE_ANNOTATION = 'lifepod.io/image';
 
 export type Labels = Record<string, string>;

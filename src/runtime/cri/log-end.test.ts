@@ -28,7 +28,6 @@ const exited = (agoMillis: number): Report => ({
   finishedAt: (NOW - agoMillis) * NANOS,
 });
 
-/** Prepares a call of logEnded() for a container of which CRI reports `report`. */
 function prepare(report: Report, signal = new AbortController().signal) {
   const [facts, timers] = [emptyFacts(), createVirtualTimers(NOW)];
   const known = containerFacts(facts, 'c', 'uid');

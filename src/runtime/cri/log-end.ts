@@ -1,8 +1,8 @@
 /**
  * Waits until containerd has written the log of an exited container. lifepod reports an exit as soon as containerd's event arrives. At this
- * time, containerd's CRI plugin may not have copied the last output from the container's pipe to the log yet. When the plugin has read all
- * output, it deletes the task, but may still have to write the last few kB, and no event reports the end of these writes. Therefore, after
- * the deletion of the task, the log counts as complete only when it no longer grows.
+ * time, containerd's CRI plugin may still copy the last output from the container's pipe to the log. After it has read all output, the
+ * plugin deletes the task, but may still have to write the last few kB. No event reports the end of these writes: after the deletion of the
+ * task, the log counts as complete when it no longer grows.
  */
 import { stat } from 'node:fs/promises';
 import { atMost } from '../../platform/at-most.ts';
@@ -16,7 +16,7 @@ import { type ContainerStatus, millisOf } from './responses.ts';
 export const LOG_END_MILLIS = 10_000;
 /** The log is complete if it does not grow for this time. Writing the last few kB takes less than 10 ms, even if each line is empty. */
 export const QUIET_MILLIS = 20;
-/** The log of a container that exited longer ago than this is complete. */
+/** The log of a container that exited longer ago is complete. */
 export const SETTLED_MILLIS = 1_000;
 
 export interface LogEndParts {
@@ -26,8 +26,8 @@ export interface LogEndParts {
 }
 
 /**
- * Resolves when the log of the exited container is complete. Waits at most LOG_END_MILLIS for the deletion of the task, and then
- * until the log no longer grows, if CRI has reported its path. Rejects only if `signal` is aborted.
+ * Resolves when the log of the exited container is complete. Waits at most LOG_END_MILLIS for the deletion of the task, and then until the
+ * log no longer grows, if CRI has reported its path. Rejects only if `signal` is aborted.
  */
 export async function logEnded(parts: LogEndParts, id: string, signal: AbortSignal): Promise<void> {
   const { facts, observer, timers } = parts;
@@ -41,7 +41,7 @@ export async function logEnded(parts: LogEndParts, id: string, signal: AbortSign
     status = await observer.containerStatus(id, signal);
     if (status === undefined) return;
   } catch {
-    // The wait continues although the runtime cannot be reached: it copies the remaining output after its next start.
+    // The wait continues although the runtime cannot be reached: the runtime copies the remaining output after its next start.
     signal.throwIfAborted();
   }
   if (status?.state !== 'CONTAINER_EXITED') await atMost(promise, LOG_END_MILLIS, timers, signal);

@@ -8,7 +8,7 @@ const { signal } = new AbortController();
 const ours = { id: 'ours', labels: { [ATTEMPT_LABEL]: '0' } };
 const foreign = { id: 'foreign', labels: { 'io.kubernetes.pod.uid': 'uid' } };
 
-/** Returns queries to a fake runtime whose calls resolve with `answer`, or reject with `answer` if it is an error. */
+/** `answer`: the result of the calls; an error rejects them. */
 function queries(answer: object) {
   const calls: unknown[] = [];
   const unary = async (method: string, request: object): Promise<object> => {

@@ -6,20 +6,20 @@ import type { ContainerStatus, ListedContainer, ListedSandbox, SandboxStatus } f
 const SERVICE = 'runtime.v1.RuntimeService';
 
 export interface ObjectQueries {
-  /** Resolves with the sandboxes that match all given fields of the filter, with the states that CRI reports, even if events are newer. */
+  /** The sandboxes match all fields of the filter that are set. Their states are those that CRI reports, even if events are newer. */
   listSandboxes(filter: { id?: string; labels?: Labels }, signal: AbortSignal): Promise<ListedSandbox[]>;
-  /** Resolves with the containers that match all given fields of the filter, with the states that CRI reports, even if events are newer. */
+  /** The containers match all fields of the filter that are set. Their states are those that CRI reports, even if events are newer. */
   listContainers(
     filter: { id?: string; sandboxId?: string; labels?: Labels },
     signal: AbortSignal,
   ): Promise<ListedContainer[]>;
-  /** Resolves with the sandbox's status; with undefined if the sandbox does not exist. */
+  /** Resolves with undefined if the sandbox does not exist. */
   sandboxStatus(id: string, signal: AbortSignal): Promise<SandboxStatus | undefined>;
-  /** Resolves with the container's status; with undefined if the container does not exist. */
+  /** Resolves with undefined if the container does not exist. */
   containerStatus(id: string, signal: AbortSignal): Promise<ContainerStatus | undefined>;
 }
 
-/** Creates the queries. `scope`: the labels that all sandboxes and containers of this lifepod instance have. */
+/** `scope`: the labels that all sandboxes and containers of this lifepod instance have. */
 export function objectQueries(connection: Connection, scope: Labels): ObjectQueries {
   const statusOf = async <Status>(
     method: string,

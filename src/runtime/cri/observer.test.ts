@@ -1,4 +1,3 @@
-/** Tests the observer with CRI responses that the tests set. The tests also check which status calls are made. */
 import { beforeEach, expect, test } from 'vitest';
 import { type Connection, RuntimeCallError } from './connection.ts';
 import { containerFacts, emptyFacts, type Facts, sandboxFacts } from './facts.ts';

@@ -2,7 +2,7 @@
  * Observes the sandboxes and containers of Pods. An observation makes two concurrent list calls, then a status call for each object whose
  * details are needed and not in the facts yet.
  *
- * If an event has reported an exit, the observation shows it even if CRI still reports the container as running: containerd's CRI plugin
+ * An observation shows an exit that an event has reported even if CRI still reports the container as running: containerd's CRI plugin
  * processes the same event a little later.
  */
 import type { ShimExits } from '../containerd/shim-exits.ts';
@@ -35,10 +35,7 @@ export interface Observer extends ObjectQueries {
   observe(podUid: string, signal: AbortSignal): Promise<PodObservation>;
 }
 
-/**
- * Creates an observer of the sandboxes and containers that have the labels `scope`. `shimExits`: exits that containerd itself may not
- * know; absent: no such exits are recorded.
- */
+/** `scope`: labels. `shimExits`: exits that containerd itself may not know. */
 export function createObserver(
   connection: Connection,
   facts: Facts,
@@ -91,7 +88,7 @@ async function assemble(
   };
 }
 
-/** Resolves with the observation of a listed sandbox; undefined if a status call shows that the sandbox was removed after it was listed. */
+/** Resolves with undefined if a status call shows that the sandbox was removed after it was listed. */
 async function observeSandbox(
   { queries, facts }: View,
   listed: ListedSandbox,
@@ -118,9 +115,7 @@ async function observeSandbox(
   };
 }
 
-/**
- * Resolves with the observation of a listed container; undefined if a status call shows that the container was removed after it was listed.
- */
+/** Resolves with undefined if a status call shows that the container was removed after it was listed. */
 async function observeContainer(
   { queries, facts, shimExits }: View,
   listed: ListedContainer,
@@ -146,17 +141,13 @@ async function observeContainer(
   return known.final;
 }
 
-/**
- * Returns whether no status call is needed: CRI lists the container as created and no exit is known, or CRI lists the container as running
- * and its start time and image are known.
- */
 const isSettled = (listed: ListedContainer, known: ContainerFacts): boolean => {
   const exited = known.exit !== undefined;
   if (listed.state === 'CONTAINER_CREATED') return !exited;
   return listed.state === 'CONTAINER_RUNNING' && known.startedAt !== undefined && known.imageRef !== undefined;
 };
 
-/** Returns whether CRI has lost the exit: the container ended while containerd was down, and containerd could not query the shim later. */
+/** The container ended while containerd was down, and containerd could not query the shim later. */
 const isEndUnknown = (status: ContainerStatus): boolean => status.exitCode === 255 && status.reason === 'Unknown';
 
 function learn(known: ContainerFacts, status: ContainerStatus): void {

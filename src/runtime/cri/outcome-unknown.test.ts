@@ -1,4 +1,4 @@
-/** Tests calls with an unknown outcome, timeouts and aborts, with a CRI server that returns various codes or is shut down. */
+/** Uses a CRI server that returns various codes or is shut down. */
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -29,7 +29,7 @@ type Answer = (error: { code: number; details: string } | null, response?: objec
 let folder: string;
 let server: Server;
 let runtime: ContainerRuntime;
-/** Responds to each call to the server, except to Version. */
+/** Not called for Version. */
 let handle: (answer: Answer) => void;
 
 beforeEach(async () => {

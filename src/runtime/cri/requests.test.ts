@@ -36,7 +36,6 @@ const podLabels = {
 interface Message extends Record<string, unknown> {
   linux: Record<string, unknown> & { securityContext: Record<string, unknown> };
 }
-/** Returns the message, with the fields whose values are undefined omitted, as in the encoded message. */
 const encoded = (message: object): Message => JSON.parse(JSON.stringify(message)) as Message;
 const sandboxSecurity = (config: Partial<SandboxConfig>, privileged?: boolean): object =>
   encoded(sandboxMessage({ ...sandbox, ...config }, {}, privileged)).linux.securityContext;

@@ -1,6 +1,6 @@
 /**
- * Converts the node's configurations to CRI's messages. The messages list the masked and the read-only paths of each container, because
- * CRI has no defaults for these paths.
+ * Converts the node's configurations to CRI's messages. The messages list the masked and the read-only paths of each container, because CRI
+ * has no defaults for these paths.
  */
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -9,7 +9,7 @@ import { containerLabels, type Labels, podLabels, withImageName } from './labels
 
 const CPUS = '/sys/devices/system/cpu';
 
-/** Returns the folders in which the kernel counts how often each CPU was throttled, if the machine has them. */
+/** The kernel counts in these folders how often each CPU was throttled. Not all machines have them. */
 function thermalThrottles(): string[] {
   const cpus = existsSync(CPUS) ? readdirSync(CPUS).filter((name) => /^cpu\d+$/.test(name)) : [];
   return cpus.map((name) => join(CPUS, name, 'thermal_throttle')).filter((path) => existsSync(path));
@@ -45,7 +45,7 @@ const namespaceOptions = (config: SandboxConfig): object => ({
   ipc: config.hostIpc === true ? 'NODE' : 'POD',
 });
 
-/** Returns CRI's PodSandboxConfig. `scope`, the labels of this lifepod instance, and podLabels() override the Pod's own labels. */
+/** Returns CRI's PodSandboxConfig. `scope`: the labels of this lifepod instance. They and podLabels() override the Pod's own labels. */
 export function sandboxMessage(config: SandboxConfig, scope: Labels, privileged = config.privileged ?? false): object {
   return {
     metadata: {

@@ -1,6 +1,6 @@
 /**
- * Defines CRI's responses as definitions.ts decodes them. Times are numbers of nanoseconds since the epoch, except for Timestamp. Fields
- * that the runtime did not send are 0, false, '', null or empty.
+ * CRI's responses as definitions.ts decodes them. Times are numbers of nanoseconds since the epoch, except for Timestamp. Fields that the
+ * runtime did not send are 0, false, '', null or empty.
  */
 
 export type SandboxStateName = 'SANDBOX_READY' | 'SANDBOX_NOTREADY';
@@ -43,7 +43,7 @@ export interface ContainerStatus {
   imageRef: string;
   reason: string;
   message: string;
-  /** The absolute path of the log file; empty if the container has none. */
+  /** Empty if the container has no log file. */
   logPath: string;
 }
 
@@ -57,7 +57,7 @@ export interface Image {
   pinned: boolean;
 }
 
-/** The response to Status. Runtimes from before 2024 do not send `runtimeHandlers` and `features`. */
+/** Runtimes from before 2024 do not send `runtimeHandlers` and `features`. */
 export interface RuntimeStatus {
   status: { conditions: { type: string; status: boolean; reason: string; message: string }[] } | null;
   runtimeHandlers: { name: string; features: { recursiveReadOnlyMounts: boolean } | null }[];
@@ -67,7 +67,7 @@ export interface RuntimeStatus {
 
 const NANOS_PER_MILLI = 1e6;
 
-/** Converts a time of CRI to milliseconds. Returns undefined for 0, which CRI uses for an event that has not happened. */
+/** Returns undefined for 0, which CRI uses for an event that has not happened. */
 export const millisOf = (nanos: number): number | undefined =>
   nanos > 0 ? Math.floor(nanos / NANOS_PER_MILLI) : undefined;
 

@@ -30,7 +30,7 @@ test.each([
 const { signal } = new AbortController();
 const unimplemented = new RuntimeCallError('Unimplemented', 'unknown method RuntimeConfig');
 
-/** Reads the configuration of a runtime that has this verbose status and this response to CRI's RuntimeConfig. */
+/** `info`: in the verbose status. `answer`: the response to CRI's RuntimeConfig. */
 async function read(info: Record<string, string>, answer: object | Error) {
   let isClosed = false;
   vi.mocked(connect).mockReturnValue({

@@ -1,4 +1,4 @@
-/** Reads the configuration of a runtime that lifepod did not start: its cgroup driver and its sandbox image. */
+/** Reads the configuration of a runtime that lifepod did not start. */
 import { type Connection, connect, hasCode } from './connection.ts';
 import { readStatus, sandboxImageOf } from './status.ts';
 
@@ -11,14 +11,13 @@ interface ContainerdConfig {
 
 export interface RuntimeConfig {
   cgroupDriver: 'cgroupfs' | 'systemd' | undefined;
-  /** The reference of the image for Pod sandboxes. */
   sandboxImage: string | undefined;
 }
 
 /**
- * Resolves with the sandbox image and the cgroup driver of the runtime's default handler. A value that the runtime does not report is
- * undefined. The values come from CRI's RuntimeConfig (KEP-4033; containerd 2.0 and later), and from the configuration that older versions
- * of containerd include in a verbose Status.
+ * Resolves with the sandbox image and the cgroup driver of the runtime's default handler, each undefined if the runtime does not report it.
+ * The values come from CRI's RuntimeConfig (KEP-4033; containerd 2.0 and later), and from the configuration that older versions of
+ * containerd include in a verbose Status.
  */
 export async function readRuntimeConfig(endpoint: string, signal: AbortSignal): Promise<RuntimeConfig> {
   const connection = connect(endpoint);
@@ -31,7 +30,7 @@ export async function readRuntimeConfig(endpoint: string, signal: AbortSignal): 
   }
 }
 
-/** Resolves with the driver in CRI's RuntimeConfig; with undefined if the runtime lacks this call or does not report the driver. */
+/** Resolves with undefined if the runtime lacks this call or does not report the driver. */
 async function readDriver(connection: Connection, signal: AbortSignal): Promise<'cgroupfs' | 'systemd' | undefined> {
   try {
     const { linux } = await connection.unary<{ linux: { cgroupDriver: 'SYSTEMD' | 'CGROUPFS' } | null }>(
@@ -47,7 +46,7 @@ async function readDriver(connection: Connection, signal: AbortSignal): Promise<
   }
 }
 
-/** Returns the cgroup driver of the default handler; undefined if `config`, containerd's configuration in JSON, does not contain it. */
+/** `config`: containerd's configuration in JSON. Returns undefined if it does not contain the driver of the default handler. */
 export function driverOf(config: string | undefined): 'cgroupfs' | 'systemd' | undefined {
   if (config === undefined) return undefined;
   let containerd: ContainerdConfig['containerd'];

@@ -1,9 +1,11 @@
-/** Finds the Pods of sandboxes, including Pods that do not exist in the API any more. */
 import type { SandboxPod } from '../runtime.ts';
 import { type Labels, podLabels } from './labels.ts';
 import type { ObjectQueries } from './object-queries.ts';
 
-/** Resolves with the Pods of the listed sandboxes, by the ID of the sandbox. `scope`: the labels of this lifepod instance. */
+/**
+ * Resolves with the Pods of the listed sandboxes, by the ID of the sandbox. The API may not have these Pods any more. `scope`: the labels
+ * of this lifepod instance.
+ */
 export async function sandboxPods(
   { listSandboxes }: Pick<ObjectQueries, 'listSandboxes'>,
   scope: Labels,

@@ -1,21 +1,19 @@
-/** Reads the status of a runtime: its unmet conditions, its features and its sandbox image. */
 import type { RuntimeFeatures } from '../runtime.ts';
 import type { Connection } from './connection.ts';
 import type { RuntimeStatus } from './responses.ts';
 
 const METHOD = 'runtime.v1.RuntimeService/Status';
 
-/** Reads the status. `verbose`: whether the response includes `info`, whose format depends on the runtime. */
+/** `verbose`: whether the response includes `info`, whose format depends on the runtime. */
 export const readStatus = (connection: Connection, verbose: boolean, signal: AbortSignal): Promise<RuntimeStatus> =>
   connection.unary<RuntimeStatus>(METHOD, { verbose }, signal);
 
 /**
- * The conditions that a node requires of its runtime, as upstream's kubelet does. Other conditions are ignored: containerd 2.x has a
- * condition that is false while its configuration uses deprecated features.
+ * The conditions that upstream's kubelet requires, too. Others are ignored: containerd 2.x has a condition that is false while its
+ * configuration uses deprecated features.
  */
 const REQUIRED: ReadonlySet<string> = new Set(['RuntimeReady', 'NetworkReady']);
 
-/** Resolves with a message for each required condition that the runtime reports as not met. */
 export async function notReady(connection: Connection, signal: AbortSignal): Promise<string[]> {
   const { status } = await readStatus(connection, false, signal);
   return (status?.conditions ?? [])
@@ -23,7 +21,7 @@ export async function notReady(connection: Connection, signal: AbortSignal): Pro
     .map(({ type, reason, message }) => `${type} is false: ${reason}: ${message}`);
 }
 
-/** Returns the features that a status contains; undefined if the runtime does not report its features. */
+/** Returns undefined if the runtime does not report its features. */
 export const featuresOf = ({ features, runtimeHandlers }: RuntimeStatus): RuntimeFeatures | undefined =>
   features === null && runtimeHandlers.length === 0
     ? undefined
@@ -36,8 +34,8 @@ export const featuresOf = ({ features, runtimeHandlers }: RuntimeStatus): Runtim
       };
 
 /**
- * Returns the reference of the sandbox image, from the configuration that containerd before 2.0 includes in a verbose Status; undefined
- * if the status does not contain the reference. containerd 2.x pins the sandbox image instead.
+ * Returns the sandbox image from the configuration that containerd before 2.0 includes in a verbose Status; undefined if the status does
+ * not contain the image. containerd 2.x pins the sandbox image instead.
  */
 export function sandboxImageOf({ info }: RuntimeStatus): string | undefined {
   try {

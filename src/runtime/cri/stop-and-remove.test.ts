@@ -13,7 +13,7 @@ const NOT_FOUND = failure('NotFound', 'gone');
 /** The results of a method's calls, in order: an error, or success. The last result is also that of all further calls. */
 type Results = readonly (Error | 'ok')[];
 
-/** Returns a fake runtime whose calls have the given results, by method; other calls succeed. `calls`: all calls, in order. */
+/** `results`: by method; other calls succeed. */
 function runtime(results: Readonly<Record<string, Results>> = {}, observer: Partial<Observer> = {}) {
   const calls: string[] = [];
   const requests: unknown[] = [];
@@ -32,7 +32,7 @@ function runtime(results: Readonly<Record<string, Results>> = {}, observer: Part
   const timers = createVirtualTimers();
   const facts = emptyFacts();
   const parts = { connection: { unary } as unknown as Connection, facts, observer: observer as Observer, timers };
-  /** Lets virtual time pass until the call has ended. Resolves with the error's message or `done`, and the call's duration. */
+  /** Resolves with the error's message or `done`, and the call's duration in virtual time. */
   const outcome = async (call: (parts: EndingParts) => Promise<void>): Promise<[string, number]> => {
     const begun = timers.now();
     let result: [string, number] | undefined;

@@ -2,9 +2,9 @@
  * Stops and removes containers and sandboxes. NotFound is success only if the runtime does not list the container or sandbox any more or,
  * for a stop of a container, reports the container as exited: NotFound may also refer to a part of the container or sandbox.
  *
- * containerd's CRI plugin has its own list of containers in addition to containerd's records. If a record was removed without CRI
- * (`ctr containers rm`), CRI's removal of the container and of its sandbox fails with NotFound, and both remain in the list until
- * containerd restarts. Therefore removeContainer() restores the missing record, so that CRI can remove the container.
+ * containerd's CRI plugin has its own list of containers in addition to containerd's records. If a record was removed without CRI (`ctr
+ * containers rm`), CRI's removal of the container and of its sandbox fails with NotFound, and both remain in the list until containerd
+ * restarts. Therefore removeContainer() restores the missing record, so that CRI can remove the container.
  */
 import type { Timers } from '../../platform/platform.ts';
 import { CALL_TIMEOUT_MILLIS, type Connection, callErrorOf, delay, hasCode } from './connection.ts';
@@ -24,10 +24,10 @@ const EXIT_UNRECORDED = /ttrpc: closed|context canceled: unknown$|container is s
 const EXIT_RECORDED_RETRY_MILLIS = 10;
 const EXIT_RECORDED_TRIES = 100;
 
-/** The error about a container whose process CRI does not find, although CRI does not report the container as exited yet. */
+/** CRI does not find the container's process, although CRI does not report the container as exited yet. */
 class ExitUnrecordedError extends Error {}
 
-/** Stops the container. If two stops of a container are under way, CRI kills the container at the end of the shorter grace period. */
+/** If two stops of a container are under way, CRI kills the container at the end of the shorter grace period. */
 export function stopContainer(
   { connection, observer, timers }: EndingParts,
   id: string,
@@ -114,11 +114,10 @@ async function unlessNotFound(
 }
 
 /**
- * Calls `call`, which stops or removes a container or sandbox, and calls `notFound` if `call` fails with NotFound. If a
- * container has just exited on its own, CRI may not have recorded the exit yet. Until then, `call` may fail with `ttrpc: closed`
- * or `context canceled: unknown`, because containerd is closing the connection to the shim; `notFound` may fail with an
- * ExitUnrecordedError; and a removal may be refused because the container is recorded as running. In these cases, `call` is
- * repeated every 10 ms, up to 100 calls in total, because no event reports that the exit has been recorded.
+ * Calls `call`, which stops or removes a container or sandbox, and calls `notFound` if `call` fails with NotFound. If a container has just
+ * exited on its own, CRI may not have recorded the exit yet: `call` may fail with `ttrpc: closed` or `context canceled: unknown`, because
+ * containerd is closing the connection to the shim; `notFound` may fail with an ExitUnrecordedError; and a removal may be refused because
+ * the container is recorded as running. In these cases, `call` is repeated, because no event reports that the exit has been recorded.
  */
 async function endOnce(
   call: () => Promise<unknown>,

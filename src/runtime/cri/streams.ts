@@ -1,4 +1,4 @@
-/** Makes the calls for exec, attach and port-forward. Each call resolves with the URL at which the runtime serves the streams. */
+/** Each call for exec, attach and port-forward resolves with the URL at which the runtime serves the streams. */
 import { isIPv4 } from 'node:net';
 import type { StreamSelection } from '../../ports/node-connection.ts';
 import type { ContainerStreams } from '../runtime.ts';

@@ -1,4 +1,3 @@
-/** Reads the resource usage of containers, and the process ID of a sandbox, from CRI. */
 import type { ContainerUsage, RuntimeUsage } from '../runtime.ts';
 import { type Connection, hasCode } from './connection.ts';
 import { isOurs, type Labels, podUidOf } from './labels.ts';
@@ -6,7 +5,7 @@ import { millisOf } from './responses.ts';
 
 const SERVICE = 'runtime.v1.RuntimeService';
 
-/** A number that the runtime may omit. null: the runtime has omitted the number. */
+/** null: omitted by the runtime. */
 type Optional = { value: number } | null;
 
 export interface ListedStats {
@@ -51,8 +50,8 @@ export function usageCalls(connection: Connection, scope: Labels): RuntimeUsage 
 }
 
 /**
- * Converts CRI's stats of a container to its usage. Returns undefined if lifepod did not create the container, or if the CPU usage or the
- * working set is missing, for example because the container ended during the measurement.
+ * Returns undefined if lifepod did not create the container, or if the CPU usage or the working set is missing, for example because the
+ * container ended during the measurement.
  */
 export function toUsage({ attributes, cpu, memory, writableLayer }: ListedStats): ContainerUsage | undefined {
   const cpuNanoSeconds = cpu?.usageCoreNanoSeconds?.value;
@@ -79,7 +78,7 @@ export function toUsage({ attributes, cpu, memory, writableLayer }: ListedStats)
 const optional = <K extends string>(key: K, number: Optional | undefined): { [P in K]?: number } =>
   number === null || number === undefined ? {} : ({ [key]: number.value } as { [P in K]?: number });
 
-/** Returns the process ID, which containerd and CRI-O report as JSON under the key `info`; undefined if the process ID is missing. */
+/** containerd and CRI-O report the process ID as JSON under the key `info`. */
 function pidOf({ info = '' }: Record<string, string>): number | undefined {
   try {
     const { pid } = JSON.parse(info) as { pid?: unknown };

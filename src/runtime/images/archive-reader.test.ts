@@ -18,7 +18,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
-/** Writes an archive with the given files. Values that are not strings are written as JSON. */
+/** Values that are not strings are written as JSON. */
 async function archive(files: Record<string, unknown>, compress = (bytes: Buffer): Buffer => bytes): Promise<void> {
   const tar = pack();
   for (const [name, content] of Object.entries(files))

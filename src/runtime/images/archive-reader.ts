@@ -1,7 +1,4 @@
-/**
- * Reads image archives that `docker save` made or that have an OCI image layout, uncompressed or compressed with gzip or zstd: the names of
- * the images, and the decompressed content.
- */
+/** Reads image archives that `docker save` made or that have an OCI image layout, uncompressed or compressed with gzip or zstd. */
 import { createReadStream } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { pipeline as connect, type Readable, Transform } from 'node:stream';
@@ -13,15 +10,14 @@ import { UserError } from '../../platform/files.ts';
 import { MAKE_AGAIN } from './import-failure.ts';
 import { IMAGE_NAME_RULE, referenceError } from './references.ts';
 
-/** Called with the number of bytes of a file that have been read so far. */
 export type OnRead = (bytes: number) => void;
 
-/** The size in bytes above which a manifest.json or index.json is ignored, to limit the use of memory. */
+/** Larger files manifest.json and index.json are ignored, to limit the use of memory. */
 const MAX_MANIFEST_BYTES = 4 * 1024 * 1024;
 
 /**
- * Resolves with the names of the images, as written in the archive. Rejects with a UserError if the file cannot be read, is
- * not an archive of images, contains no names, or contains an invalid name.
+ * Resolves with the names of the images, as written in the archive. Rejects with a UserError if the file cannot be read, is not an archive
+ * of images, contains no names, or contains an invalid name.
  */
 export async function archiveReferences(file: string, signal: AbortSignal, onRead?: OnRead): Promise<string[]> {
   let indexes: Map<string, string>;
@@ -63,7 +59,7 @@ const notAnArchive = (file: string): UserError =>
     `${file} is not an archive of images: give a file made by 'docker save' or one with an OCI image layout`,
   );
 
-/** The error about a tar file whose end is missing after at least one whole header. */
+/** The end of a tar file is missing after at least one whole header. */
 class Truncated extends Error {}
 
 async function readIndexes(file: string, signal: AbortSignal, onRead?: OnRead): Promise<Map<string, string>> {
@@ -115,7 +111,6 @@ const DECOMPRESSORS: [magic: Buffer, create: () => Transform][] = [
   [Buffer.from([0x28, 0xb5, 0x2f, 0xfd]), createZstdDecompress],
 ];
 
-/** Resolves with a function that creates a decompressor for the file; undefined if the file is compressed with neither gzip nor zstd. */
 async function decompressorOf(file: string): Promise<(() => Transform) | undefined> {
   const handle = await open(file);
   try {
@@ -127,16 +122,13 @@ async function decompressorOf(file: string): Promise<(() => Transform) | undefin
   }
 }
 
-/**
- * Returns the image names in manifest.json. Throws if `manifests` does not have the specified form.
- * Source: Docker Image Specification v1.2.
- */
+/** Throws if `manifests` does not have the specified form. Source: Docker Image Specification v1.2. */
 const dockerNames = (manifests: unknown): string[] =>
   arrayOf(manifests).flatMap((manifest) => arrayOf(record(manifest)['RepoTags'] ?? []).map(text));
 
 /**
- * Returns the image names in index.json, which exporters write as annotations. Throws if `index` does not have the specified form.
- * Source: OCI Image Layout Specification.
+ * Exporters write the image names as annotations. Throws if `index` does not have the specified form. Source: OCI Image Layout
+ * Specification.
  */
 const ociNames = (index: unknown): string[] =>
   arrayOf(record(index)['manifests'] ?? []).flatMap((manifest) => {

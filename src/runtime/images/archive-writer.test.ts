@@ -24,7 +24,6 @@ async function entriesOf(tar: Buffer): Promise<{ header: Header; content: Buffer
     entries.push({ header: entry.header, content: await buffer(entry) });
   return entries;
 }
-/** Writes an image, and returns the three entries of its archive and the decoded configuration. */
 async function written(entries: Entry[], config: Partial<ImageConfig> = {}) {
   await writeImageArchive(file, 'docker.io/library/a:1', entries, { env: [], ...config });
   const [layer, image, manifest] = await entriesOf(readFileSync(file));

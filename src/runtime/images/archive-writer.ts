@@ -1,6 +1,6 @@
 /**
- * Writes image archives in the format of `docker save`: one layer, a configuration and a manifest. On one CPU architecture, the same
- * input always results in the same bytes, so that an image keeps its ID.
+ * Writes image archives in the format of `docker save`: one layer, a configuration and a manifest. On one CPU architecture, the same input
+ * always results in the same bytes, so that an image keeps its ID.
  */
 
 import { createHash } from 'node:crypto';
@@ -9,7 +9,7 @@ import { pipeline } from 'node:stream/promises';
 import { type Pack, pack } from 'tar-stream';
 import { architecture } from '../../platform/architecture.ts';
 
-/** One file, folder or link of the image. The entries of its parent folders must precede this entry. */
+/** The entries of the parent folders must precede this entry. */
 export type Entry =
   | { type: 'directory'; path: string; mode: number }
   | { type: 'file'; path: string; mode: number; content: Buffer | string }
@@ -27,7 +27,7 @@ export interface ImageConfig {
   user?: string;
 }
 
-/** The value of all timestamps in an archive, so that the bytes of the archive do not depend on the time of writing. */
+/** The bytes of an archive must not depend on the time of writing. */
 const EPOCH = new Date(0);
 
 const sha256 = (bytes: Buffer | string): string => createHash('sha256').update(bytes).digest('hex');
@@ -55,7 +55,7 @@ async function bytesOf(tar: Pack): Promise<Buffer> {
   return Buffer.concat(chunks);
 }
 
-/** Writes an archive with one image to `file`. `reference`: its complete name or names, such as docker.io/library/busybox:1.28. */
+/** `reference`: the complete name or names of the image, such as docker.io/library/busybox:1.28. */
 export async function writeImageArchive(
   file: string,
   reference: string | readonly string[],

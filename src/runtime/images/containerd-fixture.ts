@@ -1,12 +1,12 @@
-/** Provides a fake containerd that stores only the names of images, as a connection or as a server, for tests of images. */
+/** A fake containerd that stores only the names of images. */
 import { Server, ServerCredentials, status } from '@grpc/grpc-js';
 import type { Connection } from '../cri/connection.ts';
 import { serviceOf } from '../cri/definitions.ts';
 
 /**
  * Returns a fake containerd whose image names refer to the given digests, and whose CRI shows the same images. `calls`: the calls that
- * change something, in order. If a name gets another target later, CRI shows the previous target until the ID of the new image (`sha256:`
- * and the digest) is also a name.
+ * change something, in order. If a name gets another target, CRI shows the previous target until the ID of the new image (`sha256:` and the
+ * digest) is also a name.
  */
 export function containerd(names: Record<string, string>) {
   const calls: string[] = [];
@@ -49,8 +49,8 @@ const SERVICES = [
 type Answer = (error: { code: number; details: string } | null, response?: unknown) => void;
 
 /**
- * Starts a server at the socket `endpoint` that responds to each call with the result of `unary`. Calls `before` with the full
- * name of the method before each call. If `before` throws, the call fails with this error.
+ * Responds to each call at the socket `endpoint` with the result of `unary`. Calls `before` with the full name of the method before each
+ * call. If `before` throws, the call fails with this error.
  */
 export async function serveContainerd(
   endpoint: string,

@@ -1,6 +1,6 @@
 /**
- * Undoes a failed import of an archive. containerd assigns the names in an archive before it unpacks the layers. After a failure, the
- * names therefore refer to images that cannot run, even if working images had these names before.
+ * Undoes a failed import of an archive. containerd assigns the names in an archive before it unpacks the layers. After a failure, the names
+ * therefore refer to images that cannot run, even if working images had these names before.
  */
 import { randomUUID } from 'node:crypto';
 import { formatTime } from '../../machinery/time.ts';
@@ -10,7 +10,7 @@ import { imageStatus } from '../cri/images/image-service.ts';
 
 const IMAGES = 'containerd.services.images.v1.Images';
 const LEASES = 'containerd.services.leases.v1.Leases';
-/** The time after which the lease expires if lifepod does not delete it, for example because lifepod is killed during the import. */
+/** The lease expires if lifepod does not delete it, for example because lifepod is killed during the import. */
 const LEASE_MILLIS = 60 * 60 * 1000;
 const POLL_MILLIS = 5;
 const SETTLED_WITHIN_MILLIS = 30_000;
@@ -24,8 +24,8 @@ export interface ImportGuard {
   /** The ID of the image that CRI showed before the import, by reference; undefined if CRI showed none. */
   idsBefore: ReadonlyMap<string, string | undefined>;
   /**
-   * Reassigns the names to the images that had them before the import, and deletes the names of the imported images that did
-   * not exist before. Resolves once CRI shows the result, or after about 30 s.
+   * Reassigns the names to the images that had them before the import, and deletes the names of the imported images that did not exist
+   * before. Resolves when CRI shows the result, or after about 30 s.
    */
   undo(): Promise<void>;
   /**
@@ -36,9 +36,9 @@ export interface ImportGuard {
 }
 
 /**
- * Records which images have the names before an import, and protects these images from garbage collection until release().
- * `references`: the names that the import may assign, both as written in the archive and in CRI's complete form. `signal` ends only the
- * recording: undo() and release() also run after an abort, because an aborted import must not leave unfinished images.
+ * Records which images have the names before an import, and protects these images from garbage collection until release(). `references`:
+ * the names that the import may assign, both as written in the archive and in CRI's complete form. `signal` ends only the recording: undo()
+ * and release() also run after an abort, because an aborted import must not leave unfinished images.
  */
 export async function guardImport(
   connection: Connection,
@@ -54,9 +54,9 @@ export async function guardImport(
 
   const { signal: unaborted } = new AbortController();
   const isNew = ({ name, target }: NamedImage): boolean => before.get(name)?.target?.digest !== target?.digest;
-  /** The digests of the imported images. CRI may have added further names for these images: their IDs. */
+  /** CRI may have added further names for the imported images: their IDs. */
   const broken = new Set<string | undefined>();
-  /** Restores all changed names that refer to imported images. Resolves with whether there were such names. */
+  /** Resolves with whether there were changed names that refer to imported images. */
   async function restore(): Promise<boolean> {
     const changed = (await listNames(connection, unaborted)).filter(isNew);
     for (const { name, target } of changed) if (references.includes(name)) broken.add(target?.digest);
@@ -95,7 +95,7 @@ export async function guardImport(
   };
 }
 
-/** Resolves with all names in containerd's namespace of CRI, with the images that they refer to. */
+/** Lists the names in containerd's namespace of CRI. */
 export const listNames = async (connection: Connection, signal: AbortSignal): Promise<NamedImage[]> =>
   (await connection.unary<{ images: NamedImage[] }>(`${IMAGES}/List`, {}, signal)).images;
 

@@ -1,10 +1,9 @@
 /**
- * Explains why containerd could not import an image archive, from the error output of ctr. Pure.
+ * Explains why containerd could not import an image archive, from the error output of ctr.
  * Source: the messages of ctr of containerd 1.6 to 2.x, which also prints log lines of containerd's client.
  */
 import { fullDisk } from '../full-disk.ts';
 
-/** What to do about a damaged archive in a file. */
 export const MAKE_AGAIN = 'create it or copy it again';
 
 const DIGEST = 'sha256:[0-9a-f]+';
@@ -20,7 +19,8 @@ const DAMAGES: readonly [pattern: RegExp, kind: string][] = [
     ),
     'layer',
   ],
-  // The message contains the digest of the content that was found, and the log line a chain ID: neither is that of the layer in the archive.
+  // The message contains the digest of the content that was found, and the log line a chain ID: neither is that of the layer in the
+  // archive.
   [/wrong diff id calculated on extraction/, 'layer'],
   [new RegExp(`unexpected commit (?:digest ${DIGEST}|size \\d+), expected (${DIGEST})?`), 'blob'],
 ];
@@ -29,7 +29,7 @@ const DAMAGES: readonly [pattern: RegExp, kind: string][] = [
 const NOT_JSON =
   /(?:unable to resolve platform|config).*?(?:invalid character '.*?' (?:looking|after|in|exceeded)|unexpected end of JSON input)/;
 
-/** Returns one sentence. `code`: the exit code of ctr; null if a signal ended it. */
+/** Returns one sentence. `code`: the exit code of ctr; null if a signal ended ctr. */
 export function importFailure(file: string, stderr: string, code: number | null): string {
   const full = fullDisk(stderr);
   if (full !== undefined)

@@ -1,4 +1,4 @@
-/** Tests the loading of archives with a script in place of ctr, and with a server that stores only the names of images. */
+/** Uses a script in place of ctr, and a server that stores only the names of images. */
 import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -73,8 +73,8 @@ function steppedTimers(): Timers {
 }
 
 /**
- * Assigns the names that the script has written to `names`: in each line, a name and a digest, followed by "before CRI" if CRI has not
- * processed the name yet.
+ * Reads the file `names` that the script has written: in each line, a name and a digest, followed by "before CRI" if CRI has not processed
+ * the name yet.
  */
 function assignNames(): void {
   if (!existsSync(path('names'))) return;
@@ -86,7 +86,7 @@ function assignNames(): void {
   rmSync(path('names'));
 }
 
-/** Adds the IDs of the images as names, as CRI does. */
+/** CRI adds these names. */
 const withIds = (names: Record<string, string>): Record<string, string> => ({
   ...names,
   ...Object.fromEntries(Object.values(names).map((digest) => [`sha256:${digest}`, digest])),
@@ -114,11 +114,11 @@ esac
   writeFileSync(path('ctr'), script);
   chmodSync(path('ctr'), 0o755);
 }
-/** Returns the commands that read the whole archive, assign the name to the digest, and report that the image was unpacked. */
+/** The commands read the whole archive, assign the name to the digest, and report that the image was unpacked. */
 const importOf = (name: string, digest = 'new'): string =>
   `cat > stdin; echo '${name} ${digest}' >> names; echo 'unpacking ${name} (sha256:1)...done'`;
 
-/** Returns the arguments of the calls of ctr, without the address and the namespace. */
+/** Omits the address and the namespace. */
 const ctrCalls = (): string[] => {
   const begin = `--address ${path('c.sock')} --namespace k8s.io images `;
   const lines = readFileSync(path('calls'), 'utf8').trimEnd().split('\n');
@@ -264,7 +264,7 @@ test('an abort kills ctr', async () => {
   await vi.waitFor(() => expect(() => process.kill(pid, 0)).toThrow('ESRCH'), LOADED_MACHINE);
 });
 
-/** Installs a ctr that imports the image, which CRI does not list before a step assigns the name. */
+/** CRI does not list the image before a step assigns the name. */
 const installSlowCtr = (): void => installCtr(`cat > stdin; echo 'unpacking ${A} (sha256:1)...done'`);
 
 test('the load waits up to 30 seconds until CRI lists the image', async () => {

@@ -1,6 +1,4 @@
-/**
- * Loads image archives into containerd's k8s.io namespace, with containerd's own `ctr`, and waits until CRI lists the images.
- */
+/** Loads image archives into containerd's k8s.io namespace, with containerd's own `ctr`, and waits until CRI lists the images. */
 
 import { spawn } from 'node:child_process';
 import { stat } from 'node:fs/promises';
@@ -25,7 +23,7 @@ export interface LoadOptions {
   progress?(step: LoadStep): void;
 }
 
-/** A step of loading an archive: lifepod looks up the image names, lifepod sends the archive to containerd, or containerd unpacks it. */
+/** checking: lifepod looks up the image names. loading: lifepod sends the archive to containerd. unpacking: containerd unpacks it. */
 export interface LoadStep {
   kind: 'checking' | 'loading' | 'unpacking';
   file: string;
@@ -38,9 +36,9 @@ const POLL_MILLIS = 5;
 const LISTED_WITHIN_MILLIS = 30_000;
 
 /**
- * Loads the files in order. Resolves with the loaded references in complete form (docker.io/library/busybox:1.28). Rejects
- * with a UserError if ctr is not installed, if a file is not an archive of named images, if containerd cannot import the
- * file, or if CRI does not list one of its images within 30 s. The images of the preceding files remain loaded.
+ * Loads the files in order. Resolves with the loaded references in complete form (docker.io/library/busybox:1.28). Rejects with a UserError
+ * if ctr is not installed, if a file is not an archive of named images, if containerd cannot import the file, or if CRI does not list one
+ * of its images within 30 s. The images of the preceding files remain loaded.
  */
 export async function loadImageArchives(options: LoadOptions, files: string[], signal: AbortSignal): Promise<string[]> {
   const ctr = requireProgram('ctr');
@@ -63,9 +61,8 @@ export async function loadImageArchives(options: LoadOptions, files: string[], s
 }
 
 interface Load {
-  /** The path of ctr. */
   ctr: string;
-  /** The arguments of ctr before the command. */
+  /** The options before the command. */
   args: readonly string[];
   connection: Connection;
   timers: Timers;
@@ -73,7 +70,7 @@ interface Load {
   signal: AbortSignal;
 }
 
-/** Loads the images of one file. Resolves with their references in complete form. */
+/** Resolves with the references in complete form. */
 async function loadArchive(load: Load, file: string): Promise<string[]> {
   const { ctr, args, connection, timers, signal } = load;
   const { size: totalBytes } = await stat(file).catch(() => ({ size: 0 }));
@@ -98,7 +95,7 @@ async function loadArchive(load: Load, file: string): Promise<string[]> {
   return [...new Set(complete)];
 }
 
-/** Calls `run`, which imports an archive. If the import fails, for example because of a damaged layer, restores the image names. */
+/** Restores the image names if the import fails, for example because of a damaged layer. */
 async function importWhole(guard: ImportGuard, run: () => Promise<string>): Promise<string> {
   try {
     return await run();
@@ -112,8 +109,8 @@ async function importWhole(guard: ImportGuard, run: () => Promise<string>): Prom
 }
 
 /**
- * Imports the archive, and resolves with ctr's output. Decompresses the archive, because ctr of containerd 1.6 cannot do that. Rejects with
- * a UserError if the archive is not accepted.
+ * Resolves with ctr's output. Decompresses the archive, because ctr of containerd 1.6 cannot do that. Rejects with a UserError if the
+ * archive is not accepted.
  */
 async function importArchive({ ctr, args, signal }: Load, file: string, onRead: OnRead): Promise<string> {
   const source = await openArchive(file, onRead);
@@ -139,7 +136,7 @@ async function importArchive({ ctr, args, signal }: Load, file: string, onRead: 
 }
 
 /**
- * Resolves once CRI shows the imported image under the reference. Rejects with a UserError after 30 s. Polls, because CRI does not report
+ * Resolves when CRI shows the imported image under the reference. Rejects with a UserError after 30 s. Polls, because CRI does not report
  * when it has processed a new name. `idBefore`: the ID of the image that CRI showed under the reference before the import.
  */
 async function listed(load: Load, reference: string, idBefore: string | undefined): Promise<void> {

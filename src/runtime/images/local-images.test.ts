@@ -1,4 +1,4 @@
-/** Tests the functions that make images from installed programs, with scripts in place of the programs. */
+/** Uses scripts in place of the installed programs. */
 import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -39,7 +39,6 @@ async function entriesOf(tar: Buffer): Promise<TarEntry[]> {
     entries.push({ header: entry.header, content: await buffer(entry) });
   return entries;
 }
-/** Resolves with the entries of the layer by name, and the configuration of the image. */
 async function image(): Promise<{ entries: Map<string, TarEntry>; config: unknown }> {
   const [layer, config] = await entriesOf(readFileSync(out));
   const entries = await entriesOf(layer?.content ?? Buffer.alloc(0));

@@ -1,6 +1,6 @@
 /**
- * Makes images from programs that are installed on the machine, for use without a registry: busybox from the package busybox-static,
- * and the sandbox image from the package catatonit.
+ * Makes images from programs that are installed on the machine, for use without a registry: busybox from the package busybox-static, and
+ * the sandbox image from the package catatonit.
  */
 import { readFileSync } from 'node:fs';
 import { UserError } from '../../platform/files.ts';
@@ -27,9 +27,9 @@ const folder = (path: string, mode = 0o755): Entry => ({ type: 'directory', path
 const file = (path: string, content: string): Entry => ({ type: 'file', path, mode: 0o644, content });
 
 /**
- * Writes the archive of an image like the public busybox image: every applet in /bin, and the usual users and folders.
- * `reference`: the complete name or names, such as docker.io/library/busybox:1.28. Rejects with a UserError if busybox is not installed or
- * needs shared libraries.
+ * Writes the archive of an image like the public busybox image: every applet in /bin, and the usual users and folders. `reference`: the
+ * complete name or names, such as docker.io/library/busybox:1.28. Rejects with a UserError if busybox is not installed or needs shared
+ * libraries.
  */
 export async function makeBusyboxArchive(
   outFile: string,
@@ -67,8 +67,8 @@ export async function makeBusyboxArchive(
 }
 
 /**
- * Writes the archive of the image for Pod sandboxes. A sandbox's process is catatonit, which only reaps other processes.
- * `reference`: the complete name. Rejects with a UserError if catatonit is not installed.
+ * Writes the archive of the image for Pod sandboxes. A sandbox's process is catatonit, which only reaps other processes. `reference`: the
+ * complete name. Rejects with a UserError if catatonit is not installed.
  */
 export async function makePauseArchive(outFile: string, { reference }: { reference: string }): Promise<void> {
   const program = readFileSync(requireProgram('catatonit'));
@@ -76,5 +76,5 @@ export async function makePauseArchive(outFile: string, { reference }: { referen
   await writeImageArchive(outFile, reference, entries, { entrypoint: ['/pause', '-P'], env: [PATH_VARIABLE] });
 }
 
-/** Returns whether the ELF program is dynamically linked, which the path of the dynamic loader in its first 4 KiB shows. */
+/** The first 4 KiB of a dynamically linked ELF program contain the path of the dynamic loader. */
 const isDynamic = (program: Buffer): boolean => program.subarray(0, 4096).includes('/ld-');

@@ -1,10 +1,10 @@
 /**
- * Completes and validates image references. The defaults are the domain docker.io, the path prefix library/ (only for
- * docker.io) and, for a reference without a digest, the tag latest.
+ * Completes and validates image references. The defaults are the domain docker.io, the path prefix library/ (only for docker.io) and, for a
+ * reference without a digest, the tag latest.
  * Source: github.com/distribution/reference, "familiar" and normalized names, and its grammar.
  */
 
-/** Completes the reference: busybox:1.28 -> docker.io/library/busybox:1.28. Replaces index.docker.io with docker.io. */
+/** Example: busybox:1.28 -> docker.io/library/busybox:1.28. */
 export function normalizeReference(reference: string): string {
   const { domain, rest } = split(reference);
   return `${domain}/${/[:@]/.test(rest) ? rest : `${rest}:latest`}`;
@@ -20,7 +20,7 @@ function split(reference: string): { domain: string; rest: string } {
   return { domain, rest };
 }
 
-/** Returns the complete name without tag and digest: busybox:1.28 -> docker.io/library/busybox. */
+/** Without tag and digest: busybox:1.28 -> docker.io/library/busybox. */
 export function repositoryOf(reference: string): string {
   const { domain, rest } = split(reference);
   const end = rest.search(/[:@]/);
@@ -28,8 +28,8 @@ export function repositoryOf(reference: string): string {
 }
 
 /**
- * Returns the name under which a runtime stores the image: the complete reference, without the tag if there is a digest. References
- * with the same stored name refer to the same image.
+ * Returns the name under which a runtime stores the image: the complete reference, without the tag if there is a digest. References with
+ * the same stored name refer to the same image.
  */
 export function storedName(reference: string): string {
   const complete = normalizeReference(reference);
@@ -45,7 +45,6 @@ const REFERENCE = new RegExp(`^(${DOMAIN}/${PATH}(?:/${PATH})*)(?::\\w[\\w.-]{0,
 const MAX_NAME_LENGTH = 255;
 const DIGEST_LENGTHS: Readonly<Record<string, number>> = { sha256: 64, sha384: 96, sha512: 128 };
 
-/** The advice to a user whose image name is not valid. */
 export const IMAGE_NAME_RULE =
   'an image name is [REGISTRY/]PATH[:TAG] with a PATH in lower case, such as registry.example/team/app:1.2';
 

@@ -10,8 +10,8 @@ const POLL_MILLIS = 5;
 const SETTLED_WITHIN_MILLIS = 30_000;
 
 /**
- * Removes the name; NotFound is success. Resolves once CRI no longer shows the name, or after 30 s. Polls, because CRI does not report
- * when it has processed the deletion.
+ * NotFound is success. Resolves when CRI no longer shows the name, or after 30 s. Polls, because CRI does not report when it has processed
+ * the deletion.
  */
 export async function removeImageName(
   connection: Connection,

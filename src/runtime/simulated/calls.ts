@@ -6,13 +6,13 @@ import { OutcomeUnknownError } from '../runtime.ts';
 
 export interface CallOptions {
   timers: Timers;
-  /** Returns the latency of a call; absent: 1 ms for every call. `call`: the name of the method, such as stopContainer. */
+  /** Absent: 1 ms for every call. `call`: the name of the method, such as stopContainer. */
   latencyMillis?: (call: string) => Millis;
   /** Called before a call takes effect. If `fault` throws, the call does not take effect and rejects with the error. */
   fault?: (call: string) => void;
 }
 
-/** An outage: an interval during which the runtime does not respond. */
+/** An interval during which the runtime does not respond. */
 export interface Unreachable {
   millis: Millis;
   /** Whether the calls that are under way when the outage begins still take effect after their latency; absent: they do not. */
@@ -25,14 +25,13 @@ export interface Calls {
   readonly reachable: boolean;
   /**
    * Makes one call: waits for its latency, calls `effect`, even if the caller has aborted the call, and resolves with the result of
-   * `effect`. The argument of `effect` returns a signal that aborts if the caller aborts the call or the connection is cut. During an
-   * outage, rejects after the latency instead. If an outage begins during the call, rejects immediately, and calls `effect` only if the
-   * outage has `takesEffect`.
+   * `effect`. `caller` returns a signal that aborts if the caller aborts the call or the connection is cut. During an outage, rejects after
+   * the latency instead. If an outage begins during the call, rejects immediately, and calls `effect` only if the outage has `takesEffect`.
    */
   run<T>(call: string, signal: AbortSignal, effect: (caller: () => AbortSignal) => T | Promise<T>): Promise<T>;
   /**
-   * Resolves with the result of `work`. Rejects with an OutcomeUnknownError if the runtime is unreachable, or becomes unreachable
-   * before `work` has ended. `what`: names the work in the error message.
+   * Resolves with the result of `work`. Rejects with an OutcomeUnknownError if the runtime is unreachable, or becomes unreachable before
+   * `work` has ended. `what`: names the work in the error message.
    */
   through<T>(what: string, work: Promise<T>): Promise<T>;
   /**
@@ -49,7 +48,7 @@ export function createCalls({ timers, latencyMillis, fault }: CallOptions): Call
 
   const wait = (millis: Millis): Promise<void> => pause(timers, millis);
 
-  /** Adds `work` to the calls that an outage rejects. `cut`: called when the outage begins. `takesEffect`: as for Unreachable. */
+  /** Rejects when an outage begins. `cut`: called at this time. `takesEffect`: as for Unreachable. */
   const race = async <T>(what: string, work: Promise<T>, cut?: (takesEffect: boolean) => void): Promise<T> => {
     const lost = Promise.withResolvers<never>();
     const end = (takesEffect: boolean): void => {

@@ -1,12 +1,10 @@
-/** Simulates a command in a container, without a process. */
 import type { Timers } from '../../platform/platform.ts';
 import { type ExecResult, ExecTimeoutError } from '../runtime.ts';
 
-/** The duration and the result of one command. */
 export interface ExecScript {
-  /** The command's duration; absent: 0. */
+  /** Absent: 0. */
   millis?: number;
-  /** The command's exit code; absent: 0. */
+  /** Absent: 0. */
   exitCode?: number;
   stdout?: string;
   stderr?: string;
@@ -14,9 +12,9 @@ export interface ExecScript {
 
 export interface SimulatedExec {
   command: readonly string[];
-  /** The time after which the command is killed; 0: no limit. */
+  /** After this time, the command is killed; 0: no limit. */
   timeoutMillis: number;
-  /** Registers `done`, to be called when the container ends. The end of the container kills the command. */
+  /** `done` must be called when the container ends, which kills the command. */
   onExit(done: () => void): void;
 }
 

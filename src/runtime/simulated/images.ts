@@ -1,11 +1,11 @@
-/** Simulates the images of a runtime. An image is only a reference, from which its ID is derived. */
+/** An image is only a reference, from which its ID is derived. */
 import type { ContainerRuntime, ImageInfo } from '../runtime.ts';
 import type { Calls } from './calls.ts';
 
 export interface ImageOptions {
-  /** The references of the images that are present at the start; absent: no image is present. */
+  /** The images that are present at the start; absent: none. */
   images?: string[];
-  /** Whether the image with the reference can be pulled; absent: every image can be pulled. */
+  /** Absent: every image can be pulled. */
   pullable?: (reference: string) => boolean;
 }
 

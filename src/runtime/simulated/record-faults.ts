@@ -18,8 +18,7 @@ export interface RecordFaults {
   /** Deletes the records of the exited containers with these names, as an administrator could do. Sends no event. */
   loseRecords(podUid: string, names: readonly string[]): void;
   /**
-   * Kills the running containers with these names and deletes their records, as an administrator could do. Sends an event for
-   * each exit.
+   * Kills the running containers with these names and deletes their records, as an administrator could do. Sends an event for each exit.
    */
   vanish(podUid: string, names: readonly string[]): void;
   /**

@@ -1,4 +1,3 @@
-/** Keeps the records of sandboxes and containers of a simulated runtime, and simulates the effects of calls on these records. */
 import type { Timers } from '../../platform/platform.ts';
 import type {
   ContainerConfig,
@@ -19,7 +18,6 @@ export interface RecordOptions {
 }
 
 export interface Records {
-  /** The sandboxes by ID. */
   readonly sandboxes: ReadonlyMap<string, SandboxObservation>;
   runSandbox(config: SandboxConfig): string;
   createContainer(sandboxId: string, config: ContainerConfig): string;
@@ -29,7 +27,6 @@ export interface Records {
   /** Ends the sandbox and its running containers, and keeps their records. */
   endSandbox(sandbox: SandboxObservation, cause: Cause): void;
   observe(podUid: string): PodObservation;
-  /** Returns the UIDs of all Pods that have a sandbox or a container. */
   podUids(): Set<string>;
 }
 
@@ -116,7 +113,6 @@ function createdRun(id: string, sandboxId: string, config: ContainerConfig, time
   };
 }
 
-/** Returns the fields of the run that are part of an observation. */
 function plain(run: Run): ContainerObservation {
   const {
     pod: _pod,

@@ -3,21 +3,20 @@ import type { Millis } from '../../machinery/time.ts';
 import type { Timers } from '../../platform/platform.ts';
 import type { ContainerObservation, PodIdentity } from '../runtime.ts';
 
-/** Defines how one run of a container ends. */
 export interface RunScript {
-  /** The time after which the run ends on its own; absent: the run does not end on its own. */
+  /** When the run ends on its own; absent: never. */
   runMillis?: number;
   /** The exit code if the run ends on its own; absent: 0. */
   exitCode?: number;
   /** The time from the stop signal to the end of the run; absent: the run ignores the signal. */
   stopMillis?: number;
-  /** The exit code after the stop signal; absent: 143, as for a process that SIGTERM ended. */
+  /** Absent: 143, as for a process that SIGTERM ended. */
   stopExitCode?: number;
   /** The message of the error with which the container fails to start; absent: the container starts. */
   startError?: string;
 }
 
-/** Why a run ended, unless the run ended on its own or because of the stop signal, or failed to start. */
+/** The causes of an end that the script of the run does not define. */
 export type Cause = 'kill' | 'sandbox' | 'removal' | 'outside' | 'reboot';
 
 export interface TraceEntry {
@@ -38,9 +37,9 @@ export interface Run extends ContainerObservation {
   pod: PodIdentity;
   ending?: { cancel(): void };
   signalled?: boolean;
-  /** Set by abandonStart(): a start of the container will fail or has failed. */
+  /** A start of the container will fail or has failed: see abandonStart(). */
   abandoned?: true;
-  /** Set by damageRecords(): until this time, removing the container has no effect. */
+  /** Until this time, the removal of the container has no effect: see damageRecords(). */
   damagedUntil?: Millis;
 }
 
@@ -52,7 +51,6 @@ export interface RunOptions {
 }
 
 export interface Runs {
-  /** The runs by container ID. */
   readonly containers: Map<string, Run>;
   readonly trace: TraceEntry[];
   /** Starts the container. If its script has a startError, ends it instead and throws. */
@@ -63,7 +61,7 @@ export interface Runs {
   /** Makes the start of the container fail after `millis`. Until then, no other call can start the container. */
   abandonStart(run: Run, millis: Millis): void;
   remove(run: Run): void;
-  /** Registers `done`, to be called when the container ends. */
+  /** `done` is called when the container ends. */
   onExit(id: string, done: () => void): void;
 }
 

@@ -2,9 +2,6 @@
  * Implements the interface of runtime.ts without processes: sandboxes and containers are records that follow a script on the given timers,
  * so that the whole life of a Pod passes in virtual time. test/contract tests this runtime.
  *
- * Boundary: runs.ts contains the runs of containers, records.ts the sandboxes and the effects of calls on sandboxes and
- * containers, record-faults.ts the changes that no call causes, images.ts the images, exec.ts the commands in containers, and
- * calls.ts the latency and failures of calls.
  * Invariants:
  *  1. A call takes effect after its latency even if its caller aborts it during the latency, as with a real runtime. Only an aborted
  *     stopContainer() or execSync() then has no effect.
@@ -27,19 +24,19 @@ export type { RunScript, TraceEntry } from './runs.ts';
 
 export interface SimulatedRuntimeOptions extends CallOptions, ImageOptions {
   script: (run: { pod: PodIdentity; name: string; attempt: number }) => RunScript;
-  /** Returns the duration and the result of a command in a container; absent: every command succeeds immediately. */
+  /** Absent: every command succeeds immediately. */
   exec?: (
     run: { pod: PodIdentity; name: string; attempt: number; startedAt?: Millis },
     command: readonly string[],
   ) => ExecScript;
-  /** Returns the address of the sandbox with this number; absent: 10.0.x.y. */
+  /** Absent: 10.0.x.y. */
   podIp?: (serial: number) => string;
 }
 
 export interface SimulatedRuntime extends ContainerRuntime, RecordFaults {
   /** All creations of sandboxes, and all starts, stop signals, exits and removals of containers, in order. For assertions. */
   readonly trace: TraceEntry[];
-  /** All calls that have a latency, in order. For assertions. */
+  /** Calls that have a latency. For assertions. */
   readonly calls: Calls['made'];
   /**
    * Starts an outage. During the interval, every call in `calls` that is made or under way rejects with an OutcomeUnknownError, and no
@@ -47,11 +44,11 @@ export interface SimulatedRuntime extends ContainerRuntime, RecordFaults {
    * container.
    */
   goAway(interval: Unreachable): void;
-  /** Resolves with the result of `work`. Rejects with an OutcomeUnknownError if the runtime is unreachable before `work` has ended. */
+  /** Rejects with an OutcomeUnknownError if the runtime is unreachable before `work` has ended. */
   through: Calls['through'];
   /**
-   * Makes the next start of a container fail `millis` after its call has taken effect; the call itself resolves. Until then, no other
-   * call can start the container. containerd behaves in this way if the client that calls StartContainer disconnects.
+   * Makes the next start of a container fail `millis` after its call has taken effect; the call itself resolves. Until then, no other call
+   * can start the container. containerd behaves in this way if the client that calls StartContainer disconnects.
    */
   abandonNextStart(millis: Millis): void;
   addImage(reference: string): void;
@@ -144,7 +141,7 @@ function execCall({ timers, exec }: SimulatedRuntimeOptions, runs: Runs, calls: 
     });
 }
 
-/** Stops the container. Resolves when it has ended, or when `caller` aborts; immediately if the container is not running. */
+/** Resolves when the container has ended, or when `caller` aborts; immediately if the container is not running. */
 async function stopContainer(
   runs: Runs,
   timers: Timers,

@@ -1,7 +1,4 @@
-/**
- * Validation and columns of the status, which ReplicaSets and ReplicationControllers have in common.
- * Source: pkg/registry/apps/replicaset, pkg/apis/apps/validation and pkg/apis/core/validation of v1.33 (behavior and wording).
- */
+/** Source: pkg/registry/apps/replicaset, pkg/apis/apps/validation and pkg/apis/core/validation of v1.33 (behavior and wording). */
 import { allErrors, type FieldError, invalid } from '../../../machinery/field-error.ts';
 import type { KubeObject } from '../../../machinery/meta.ts';
 import { at, nonNegative } from '../../rules.ts';
@@ -20,7 +17,6 @@ interface Replicated extends KubeObject {
   status?: ReplicaStatus;
 }
 
-/** Requires that none of the counts in `parts` is greater than `replicas`, and that availableReplicas is not greater than readyReplicas. */
 export function validateParts(status: ReplicaStatus, parts: readonly (keyof ReplicaStatus)[]): FieldError[] {
   const { replicas = 0, readyReplicas = 0, availableReplicas = 0 } = status;
   const errors = parts.flatMap((name) => {
@@ -39,7 +35,6 @@ const counts = ['replicas', ...PARTS, 'observedGeneration'].map((name) => at(`st
 export const validateReplicaStatus = (object: Replicated): FieldError[] =>
   allErrors(...counts.map((rule) => rule(object)), validateParts(object.status ?? {}, PARTS));
 
-/** The columns with the numbers of replicas. */
 export const replicaColumns: readonly CellColumn<Replicated>[] = [
   column('Desired', 'How many Pods there should be.', ({ spec }) => spec?.replicas ?? 0, { type: 'integer' }),
   column('Current', 'How many Pods there are.', ({ status }) => status?.replicas ?? 0, { type: 'integer' }),

@@ -13,7 +13,7 @@ interface ReplicaSpec {
   template?: PodTemplateSpec;
 }
 
-/** Validates the selector, and the template only if the selector is valid. `old`: the spec that is replaced; undefined on create. */
+/** `old`: the spec that is replaced; undefined on create. */
 export function validateReplicaTemplate(
   { selector, template }: ReplicaSpec,
   old: ReplicaSpec | undefined,

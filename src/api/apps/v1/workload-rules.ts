@@ -14,19 +14,19 @@ const SELECTOR = 'spec.selector';
 const isEmptySelector = ({ matchLabels = {}, matchExpressions = [] }: LabelSelector): boolean =>
   Object.keys(matchLabels).length + matchExpressions.length === 0;
 
-/** Rejects a selector that matches all Pods. `kind`: the kind in lower case, as in `daemonset`. */
+/** `kind`: the kind in lower case, as in `daemonset`. */
 export const validateNotEmpty = (selector: LabelSelector | undefined, kind: string): FieldError[] =>
   selector !== undefined && isEmptySelector(selector)
     ? [invalid(SELECTOR, selector, `empty selector is invalid for ${kind}`)]
     : [];
 
-/** Requires a selector that is valid and not empty. `kind`: the kind in lower case, as in `deployment`. */
+/** `kind`: the kind in lower case, as in `deployment`. */
 export const validateRequiredSelector = (selector: LabelSelector | undefined, kind: string): FieldError[] =>
   selector === undefined
     ? [required(SELECTOR)]
     : [...labelSelectorErrors(selector, SELECTOR), ...validateNotEmpty(selector, kind)];
 
-/** Requires that the selector, if it is valid, matches the labels of the template. An absent selector matches no labels. */
+/** An invalid selector is not compared, because another rule reports it. */
 export function validateTemplateLabels(
   selector: LabelSelector | undefined,
   template: PodTemplateSpec | undefined,
@@ -36,7 +36,7 @@ export function validateTemplateLabels(
   return [invalid('spec.template.metadata.labels', labels, '`selector` does not match template `labels`')];
 }
 
-/** Requires the restartPolicy Always and no activeDeadlineSeconds. `kind`: the kind that has the template, such as `DaemonSet`. */
+/** `kind`: the kind that has the template, such as `DaemonSet`. */
 export function validateLastingTemplate(template: PodTemplateSpec | undefined, kind: string): FieldError[] {
   const { restartPolicy, activeDeadlineSeconds } = template?.spec ?? {};
   const path = 'spec.template.spec';
@@ -52,7 +52,6 @@ interface WithCollisions {
   status?: { collisionCount?: number };
 }
 
-/** Rejects a status whose collisionCount is lower than that of the old status, or is absent although the old status has one. */
 export function validateCollisions({ status }: WithCollisions, old: WithCollisions | undefined): FieldError[] {
   const [count, oldCount] = [status?.collisionCount, old?.status?.collisionCount];
   const isDecremented = oldCount !== undefined && (count === undefined || count < oldCount);
@@ -67,7 +66,6 @@ interface WithSelector extends KubeObject {
   spec?: { selector?: LabelSelector };
 }
 
-/** The wide columns with the names and images of the app containers of the template. */
 export const containerColumns: readonly CellColumn<WithTemplate>[] = [
   column('Containers', 'The names of the app containers.', ({ spec }) => containersCell(spec?.template, 'name'), {
     wide: true,
@@ -80,7 +78,6 @@ export const containerColumns: readonly CellColumn<WithTemplate>[] = [
 /** The text of the selector of an object's Pods; empty if the selector is absent or invalid. */
 export const selectorOf = ({ spec }: WithSelector): string => selectorText(spec?.selector) ?? '';
 
-/** The wide column with the selector of the Pods of the object. */
 export const selectorColumn: CellColumn<WithSelector> = column(
   'Selector',
   'The labels of the Pods of the object.',

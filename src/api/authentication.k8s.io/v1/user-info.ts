@@ -1,7 +1,6 @@
 import type { UserInfo } from '../../../ports/request.ts';
 import type { UserInfo as SentUserInfo } from '../../generated/types.ts';
 
-/** Converts the user to a UserInfo of authentication.k8s.io/v1. Copies all lists. */
 export const userInfoOf = ({ name, uid, groups, extra }: UserInfo): SentUserInfo => ({
   username: name,
   ...(uid === undefined ? {} : { uid }),

@@ -1,7 +1,4 @@
-/**
- * Answers the reviews that ask whether a user may send a request.
- * Source: pkg/registry/authorization of v1.33 (behavior).
- */
+/** Answers the reviews that ask whether a user may send a request. Source: pkg/registry/authorization of v1.33 (behavior). */
 import { type FieldError, firstErrors } from '../../../machinery/field-error.ts';
 import { type FieldRequirement, parseFieldSelector } from '../../../machinery/field-selector.ts';
 import type { KubeObject } from '../../../machinery/meta.ts';
@@ -24,8 +21,8 @@ interface AccessReview extends KubeObject {
 }
 
 /**
- * Returns a function that answers whether a user may send the request in a review. The function throws 422 if the review is invalid.
- * `userOf` returns the user whom the review is about.
+ * The result answers whether a user may send the request in a review. It throws 422 if the review is invalid. `userOf` returns the user
+ * that the review is about.
  */
 export const accessReview =
   <T extends AccessReview>(
@@ -73,7 +70,6 @@ function parsed(selector: string): FieldRequirement[] {
   }
 }
 
-/** The user that the review describes. */
 export const userInReview = ({ spec }: { spec?: SubjectAccessReviewSpec }): UserInfo => {
   const { user = '', uid, groups = [], extra } = spec ?? {};
   return { name: user, ...(uid ? { uid } : {}), groups, ...(extra === undefined ? {} : { extra }) };

@@ -1,12 +1,12 @@
 /**
- * The validation that the kinds of access reviews have in common.
- * Source: pkg/apis/authorization/validation of v1.33 (behavior and wording).
+ * The validation that the kinds of access reviews have in common. Source: pkg/apis/authorization/validation of v1.33 (behavior and
+ * wording).
  */
 import { allErrors, type FieldError, invalid } from '../../../machinery/field-error.ts';
 import type { ObjectMeta } from '../../../machinery/meta.ts';
 import type { SelfSubjectAccessReviewSpec, SubjectAccessReviewSpec } from '../../generated/types.ts';
 
-/** Requires that only managedFields and the fields in `allowed` are set in the metadata. Reviews are not stored, so they have no name. */
+/** Only managedFields and the fields in `allowed` may be set in the metadata: reviews are not stored, so they have no name. */
 export function emptyMetadata(
   metadata: ObjectMeta | undefined,
   text: string,

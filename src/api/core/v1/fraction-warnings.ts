@@ -1,6 +1,4 @@
-/**
- * Warnings about amounts that are not whole bytes. Source: pkg/api/pod and pkg/api/persistentvolumeclaim of v1.33 (behavior and wording).
- */
+/** Source: pkg/api/pod and pkg/api/persistentvolumeclaim of v1.33 (behavior and wording). */
 import { parseQuantity, quantityMilli } from '../../../machinery/quantity.ts';
 
 /** Warns about amounts of the named resources that are not whole bytes, such as `memory: 100m`, which is a tenth of a byte. */
@@ -19,7 +17,7 @@ export function fractionWarnings(
   return warnings;
 }
 
-/** Matches the amounts that most Pods have. They are whole bytes, so they need not be parsed. */
+/** Most amounts match. They are whole bytes, so they need not be parsed. */
 const WHOLE = /^\d+(?:[KMGTPE]i|[kMGTPE])?$/;
 
 function isFraction(text: string): boolean {

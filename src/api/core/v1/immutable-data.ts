@@ -2,12 +2,11 @@
 import { type FieldError, forbidden } from '../../../machinery/field-error.ts';
 import { type JsonValue, jsonEqual } from '../../../machinery/json-value.ts';
 
-/** The maximum total size of the values of one object, in bytes. */
+/** The maximum total size of the values of one object. */
 export const DATA_LIMIT_BYTES = 1024 * 1024;
 
 const IMMUTABLE = 'field is immutable when `immutable` is set';
 
-/** Returns errors for changes of `immutable` and of the given fields; none if the old object is not immutable. */
 export function immutableDataErrors<F extends string>(
   object: { immutable?: boolean } & { [K in F]?: JsonValue },
   old: { immutable?: boolean } & { [K in F]?: JsonValue },

@@ -1,5 +1,5 @@
 /**
- * The common parts of RoleBindings and ClusterRoleBindings: defaults, validation, and the columns of their tables.
+ * The common parts of RoleBindings and ClusterRoleBindings.
  * Source: pkg/apis/rbac/v1/defaults.go, pkg/apis/rbac/validation and pkg/printers of v1.33 (behavior and wording).
  */
 import { allErrors, type FieldError, invalid, notSupported, required } from '../../../machinery/field-error.ts';
@@ -10,7 +10,6 @@ import { RBAC_GROUP } from './role-rules.ts';
 
 export type Binding = RoleBinding | ClusterRoleBinding;
 
-/** Sets the default API group of the role, and of users and groups, which is that of RBAC. ServiceAccounts belong to the core group. */
 export function defaultBinding({ roleRef, subjects = [] }: Binding): void {
   if (roleRef !== undefined) roleRef.apiGroup ||= RBAC_GROUP;
   for (const subject of subjects)
@@ -44,13 +43,13 @@ function validateSubject(subject: RbacV1Subject, field: string, namespaced: bool
   return errors;
 }
 
-/** The reference as upstream's error shows it, with the names of the fields in Go. */
+/** Upstream's error shows the reference with the names of the fields in Go. */
 const shownRef = ({ apiGroup, kind, name }: RoleRef): object => ({ APIGroup: apiGroup, Kind: kind, Name: name });
 
 const isSameRef = (a: RoleRef, b: RoleRef): boolean =>
   a.apiGroup === b.apiGroup && a.kind === b.kind && a.name === b.name;
 
-/** Validates a binding. An update may not change roleRef. `kinds`: the kinds of roles to which the binding can refer. */
+/** `kinds`: the kinds of roles to which the binding can refer. */
 export function validateBinding(
   { roleRef = NO_ROLE, subjects = [] }: Binding,
   old: Binding | undefined,

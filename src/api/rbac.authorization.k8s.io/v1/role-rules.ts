@@ -1,5 +1,5 @@
 /**
- * The common parts of Roles and ClusterRoles: the validation of their rules, and the columns of their tables.
+ * The common parts of Roles and ClusterRoles.
  * Source: pkg/apis/rbac/validation of v1.33 (behavior and wording); the server's default table for kinds without a printer.
  */
 import { allErrors, type FieldError, invalid, required } from '../../../machinery/field-error.ts';
@@ -32,7 +32,7 @@ function validateRule(rule: PolicyRule, field: string, namespaced: boolean): Fie
   return errors;
 }
 
-/** Validates the rules of a role. If `namespaced` is true, the rules cannot be about URL paths that belong to no resource. */
+/** If `namespaced` is true, the rules cannot be about URL paths that belong to no resource. */
 export const validateRules = ({ rules = [] }: WithRules, namespaced: boolean): FieldError[] =>
   allErrors(...rules.map((rule, index) => validateRule(rule, `rules[${index}]`, namespaced)));
 

@@ -1,6 +1,6 @@
 /**
  * Finds the exits that containerd reported before lifepod subscribed to its events, and that containerd's CRI plugin has not recorded yet.
- * No later event reports these exits. Queries containerd's tasks once after each subscription: a task shows an exit before CRI does.
+ * No later event reports these exits, but a task shows its exit before CRI does.
  */
 import { delay, hasCode } from '../connection.ts';
 import { containerFacts, sandboxFacts } from '../facts.ts';
@@ -10,7 +10,7 @@ import type { EventSource } from './follow-events.ts';
 
 const TASKS = 'containerd.services.tasks.v1.Tasks';
 const POLL_MILLIS = 10;
-/** The maximum time to wait until CRI shows the exit of a deleted task. The wait is normally short: containerd only writes one file. */
+/** How long to wait until CRI shows the exit of a deleted task. The wait is normally short: containerd only writes one file. */
 const CRI_AGREES_WITHIN_MILLIS = 5_000;
 
 interface Task {
@@ -20,8 +20,8 @@ interface Task {
 }
 
 /**
- * Queries the tasks of all containers and sandboxes that CRI reports as running or ready, and records in `source.facts` which tasks have
- * ended. If the task of a container has been deleted, waits until CRI shows the exit, because only CRI still has the exit code.
+ * Records in `source.facts` which tasks of running containers and ready sandboxes have ended. If the task of a container has been deleted,
+ * waits until CRI shows the exit, because only CRI still has the exit code.
  */
 export async function catchUpExits(source: EventSource, signal: AbortSignal): Promise<void> {
   const { observer, facts, timers } = source;
@@ -46,7 +46,7 @@ export async function catchUpExits(source: EventSource, signal: AbortSignal): Pr
   ]);
 }
 
-/** Resolves with the task of a container or sandbox; undefined if CRI has deleted the task. CRI does so just before it records the exit. */
+/** Resolves with undefined if CRI has deleted the task. CRI does so just before it records the exit. */
 async function taskOf({ connection }: EventSource, id: string, signal: AbortSignal): Promise<Task | undefined> {
   try {
     const { process } = await connection.unary<{ process: Task }>(`${TASKS}/Get`, { containerId: id }, signal);

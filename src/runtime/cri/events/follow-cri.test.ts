@@ -1,4 +1,4 @@
-/** Tests which events of CRI's stream are reported, and when the stream is reopened, with a connection in memory. */
+/** Uses a connection in memory. */
 import { beforeEach, expect, test, vi } from 'vitest';
 import type { Log } from '../../../platform/platform.ts';
 import { createVirtualTimers, type VirtualTimers } from '../../../platform/virtual-timers.ts';
@@ -9,13 +9,11 @@ import type { Observer } from '../observer.ts';
 import { followEvents } from './follow-events.ts';
 
 let timers: VirtualTimers;
-/** The times at which a stream was opened. */
 let opened: number[];
 let send: (event: object) => void;
 let cutStream: (error: Error) => void;
 /** Whether each stream ends as soon as it is opened. */
 let refuses: boolean;
-/** Returns the response to Status. */
 let status: () => Promise<object>;
 let reported: string[];
 let cuts: number;

@@ -1,7 +1,4 @@
-/**
- * Tests the events that a runtime of connectRuntime() reports: which stream is followed and shared, the filter by labels, and the resync
- * after a cut of the stream. The test server has CRI's stream and containerd's own stream; the containerd of Debian 12 has only the latter.
- */
+/** The test server has CRI's stream and containerd's own stream; the containerd of Debian 12 has only the latter. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -43,14 +40,12 @@ let server: Server;
 let streams: Stream[];
 let subscriptions: Stream[];
 let received: RuntimeEvent[];
-/** The containers that CRI lists. */
 let listed: { id: string }[] = [];
 let wake: () => void;
 let runtime: ContainerRuntime;
 let end: AbortController;
 let ended: Promise<void>;
 
-/** Resolves with all received events once at least `count` events have been received. */
 async function receivedCount(count: number): Promise<RuntimeEvent[]> {
   while (received.length < count) {
     await new Promise<void>((resolve) => {
@@ -60,7 +55,6 @@ async function receivedCount(count: number): Promise<RuntimeEvent[]> {
   return received;
 }
 
-/** Starts a server with the runtime name, CRI's event stream and containerd's event stream, and connects to the server. */
 async function connectTo(runtimeName: string, shimExits?: ShimExits): Promise<void> {
   folder = mkdtempSync(join(tmpdir(), 'lifepod-cri-events-'));
   streams = [];
@@ -172,7 +166,6 @@ function sendTaskEvent(id: string, topic: string, message: string, content: obje
   subscriptions[0]?.write({ namespace: 'k8s.io', topic, event: { typeUrl: '', value } });
 }
 const sendExit = (id: string, exitStatus: number): void => sendTaskEvent(id, '/tasks/exit', 'TaskExit', { exitStatus });
-/** Resolves with the UIDs of the Pods that were reported as changed, once there are `count` such reports. */
 async function changedPods(count: number): Promise<string[]> {
   const events = await receivedCount(1 + count);
   return events.flatMap((each) => (each.type === 'changed' ? [each.podUid] : []));

@@ -3,9 +3,9 @@
  * (CRI-O), from CRI's event stream. containerd 1.7 and later also has CRI's stream, but sends each event to only one of its clients.
  *
  * Invariants:
- * 1. At the start and after each cut of the stream, `resync` is sent once no further event can be missed and CRI responds.
- * 2. An exit that an event of containerd reports is recorded in the facts before its Pod is reported as changed, so that the following
- *    observation shows the exit.
+ *  1. At the start and after each cut of the stream, `resync` is sent when no further event can be missed and CRI responds.
+ *  2. An exit that an event of containerd reports is recorded in the facts before its Pod is reported as changed, so that the following
+ *     observation shows the exit.
  */
 import { atMost } from '../../../platform/at-most.ts';
 import type { Log, Timers } from '../../../platform/platform.ts';
@@ -51,13 +51,13 @@ export interface EventSource {
   timers: Timers;
   /** The field runtimeName in CRI's response to Version. */
   runtimeName: string;
-  /** Watches the shims while the stream is cut; absent: exits while containerd is down may remain unknown. */
+  /** Watches the shims while the stream is cut. Absent: exits while containerd is down may remain unknown. */
   shimExits?: ShimExits | undefined;
 }
 
 type Listener = (event: RuntimeEvent) => void;
 
-/** Calls the listener with each event until `signal` aborts. When the stream ends, calls `cut` and opens the stream again. */
+/** When the stream ends, calls `cut`, and opens the stream again. */
 export async function followEvents(
   source: EventSource,
   listener: Listener,
@@ -85,7 +85,7 @@ export async function followEvents(
   }
 }
 
-/** Runs `stream` and `begin` concurrently. If one of them rejects, aborts the other and throws the error. */
+/** If one of `stream` and `begin` rejects, aborts the other and throws the error. */
 async function whileBeginning(
   stream: (signal: AbortSignal) => Promise<never>,
   begin: (signal: AbortSignal) => Promise<void>,
@@ -167,10 +167,7 @@ async function followContainerd(source: EventSource, listener: Listener, resync:
   );
 }
 
-/**
- * Publishes the marker repeatedly until `began` resolves. One marker is not enough: containerd discards a marker that arrives before
- * the subscription.
- */
+/** One marker is not enough: containerd discards a marker that arrives before the subscription. */
 async function publishUntilSeen(
   { connection, timers }: EventSource,
   marker: string,
@@ -190,9 +187,8 @@ async function publishUntilSeen(
 }
 
 /**
- * Resolves when it is known whether memory had run out: immediately if containerd has reported this, otherwise when the task is
- * deleted, at the latest after OOM_REPORT_MILLIS. The report is an event of its own, which may follow the event of the exit, but
- * precedes the deletion of the task.
+ * Resolves when it is known whether memory had run out: when the task is deleted, at the latest after OOM_REPORT_MILLIS. The report is an
+ * event of its own, which may follow the event of the exit, but precedes the deletion of the task.
  */
 async function oomReported(known: ContainerFacts, timers: Timers, signal: AbortSignal): Promise<void> {
   if (known.outOfMemory !== true) await atMost(logEndOf(known).promise, OOM_REPORT_MILLIS, timers, signal);
@@ -259,7 +255,7 @@ type Owner =
   | { kind: 'container'; known: ReturnType<typeof containerFacts> }
   | { kind: 'sandbox'; known: ReturnType<typeof sandboxFacts> };
 
-/** Resolves with the facts of the container or sandbox; undefined if it does not exist or this lifepod instance did not create it. */
+/** Resolves with undefined if the object does not exist or this lifepod instance did not create it. */
 async function ownerOf({ facts, observer }: EventSource, id: string, signal: AbortSignal): Promise<Owner | undefined> {
   const container = facts.containers.get(id);
   if (container !== undefined) return { kind: 'container', known: container };

@@ -3,8 +3,8 @@ import type { RuntimeEvent } from '../../runtime.ts';
 import { shareEvents } from './shared-events.ts';
 
 /**
- * Returns `listen`, which adds a listener to a shared stream, and `opened`: for each opening of the stream, the functions that
- * send an event and cut the stream, and the signal that closes the stream.
+ * Returns `listen`, which adds a listener to a shared stream, and `opened`: for each opening of the stream, the functions that send an
+ * event and cut the stream, and the signal that closes the stream.
  */
 function streamed() {
   const opened: { send: (event: RuntimeEvent) => void; cut: () => void; signal: AbortSignal }[] = [];

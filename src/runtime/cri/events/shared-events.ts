@@ -1,6 +1,6 @@
 /**
- * Shares one stream of Pod events among all listeners of a connection, because each stream causes work for the runtime. A listener that
- * is added after the stream's resync gets a resync of its own, because it has missed the earlier events.
+ * Shares one stream of Pod events among all listeners of a connection, because each stream causes work for the runtime. A listener that is
+ * added after the stream's resync gets a resync of its own, because it has missed the earlier events.
  */
 
 import { onAbort } from '../../../platform/on-abort.ts';
@@ -19,10 +19,7 @@ interface Stream {
   ended: Promise<void>;
 }
 
-/**
- * Returns a function that adds a listener, removes it when `signal` aborts, and then resolves. The stream is open as long as it has a
- * listener.
- */
+/** The result adds a listener, removes it when `signal` aborts, and then resolves. The stream is open as long as it has a listener. */
 export function shareEvents(follow: Follow): (listener: Listener, signal: AbortSignal) => Promise<void> {
   let current: Stream | undefined;
   const open = (): Stream => {

@@ -1,4 +1,4 @@
-/** Tests what each event of containerd changes in the facts, and which Pods are reported as changed, with a connection in memory. */
+/** Uses a connection in memory. */
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { silentLog } from '../../../platform/silent-log.ts';
 import { createVirtualTimers, type VirtualTimers } from '../../../platform/virtual-timers.ts';
@@ -14,11 +14,10 @@ const labels = { [ATTEMPT_LABEL]: '0', [POD_UID_LABEL]: 'uid-1' };
 
 let timers: VirtualTimers;
 let facts: Facts;
-/** The containers, sandboxes and tasks that the runtime has. */
 let containers: { id: string; state: string }[];
 let sandboxes: { id: string; state: string }[];
 let tasks: Record<string, object>;
-/** The states of the containers in the order in which CRI reports them; the last one remains. */
+/** In the order in which CRI reports them; the last one remains. */
 let states: string[];
 let lookups: string[];
 let send: (envelope: object) => void;
@@ -67,7 +66,7 @@ beforeEach(() => {
 });
 afterEach(() => end.abort());
 
-/** Follows the events. Resolves after the first resync. */
+/** Resolves after the first resync. */
 async function follow(): Promise<void> {
   const source = { connection, facts, observer, scope: {}, log: silentLog, timers, runtimeName: 'containerd' };
   void followEvents(
@@ -88,7 +87,7 @@ function sendEvent(topic: string, message: string, content: object, timestamp: o
 }
 const sendExit = (content: object): void =>
   sendEvent('/tasks/exit', 'TaskExit', { containerId: 'c1', id: 'c1', exitStatus: 3, ...content });
-/** Sends the start of a further container. Resolves with all other reports once this start, and thus each earlier event, is reported. */
+/** Resolves with all reports before that of a further container, and thus with the reports of each earlier event. */
 async function settled(): Promise<string[]> {
   containerFacts(facts, 'last', 'last');
   sendEvent('/tasks/start', 'TaskStart', { containerId: 'last' });

@@ -7,7 +7,7 @@ import { followImages } from './image-events.ts';
 
 type Listener = (message: object) => void;
 
-/** Returns a fake runtime with the images in `present`. The test writes and ends its stream of events. */
+/** The test writes and ends the runtime's stream of events. */
 function start(...present: string[]) {
   const images = new Set(present);
   const timers = createVirtualTimers();
@@ -53,7 +53,7 @@ function start(...present: string[]) {
     },
   };
 }
-/** Resolves once all promises that do not wait for a timer have settled. */
+/** Resolves when all promises that do not wait for a timer have settled. */
 const settle = (): Promise<void> => new Promise(setImmediate);
 
 test('a new and a removed image are reported once CRI shows the change', async () => {

@@ -3,8 +3,8 @@
  * containerd, because CRI has no events for images.
  *
  * Invariants:
- * 1. An image is reported as present only once CRI lists it, and as absent only once CRI no longer lists it.
- * 2. At the start and after each cut of the stream, changes may have been missed. The listener is therefore called with undefined.
+ *  1. An image is reported as present only when CRI lists it, and as absent only when CRI no longer lists it.
+ *  2. At the start and after each cut of the stream, changes may have been missed. The listener is therefore called with undefined.
  */
 import type { Log, Timers } from '../../../platform/platform.ts';
 import type { ImageChange } from '../../runtime.ts';
@@ -78,7 +78,7 @@ function subscribe(source: ImageSource, listener: (change: ImageChange) => void,
   return connection.stream(`${CONTAINERD}.Events/Subscribe`, { filters }, onEnvelope, signal);
 }
 
-/** Resolves with true once CRI shows the change, or with false if CRI does not show it within SETTLED_WITHIN_MILLIS. */
+/** Resolves with false if CRI does not show the change within SETTLED_WITHIN_MILLIS. */
 async function settled(
   { connection, timers }: ImageSource,
   { name, present }: ImageChange,

@@ -30,7 +30,6 @@ test.each([
 const { signal } = new AbortController();
 const mount = { type: 'overlay', source: 'overlay', options: ['ro'] };
 
-/** Returns the image mounts of a runtime with these responses by method, and the methods that were called. */
 function callsTo(answers: Record<string, object | Error>) {
   const asked: string[] = [];
   const unary = async (method: string): Promise<unknown> => {

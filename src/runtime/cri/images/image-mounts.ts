@@ -1,7 +1,7 @@
 /**
- * Makes the files of an image available as mounts, through a view in containerd's snapshots service, because containerd's CRI plugin can
- * mount images into containers only since containerd 2.1. The view has the label of a root of containerd's garbage collection, so that
- * containerd keeps the layers of the image as long as the view exists.
+ * Makes the files of an image available as mounts, through a view in containerd's snapshots service: containerd's CRI plugin can mount
+ * images into containers only since containerd 2.1. The view has the label of a root of containerd's garbage collection, so that containerd
+ * keeps the layers of the image as long as the view exists.
  */
 import { formatTime } from '../../../machinery/time.ts';
 import type { Timers } from '../../../platform/platform.ts';
@@ -10,9 +10,8 @@ import { type Connection, hasCode } from '../connection.ts';
 import { imageFolder } from './image-service.ts';
 
 const SNAPSHOTS = 'containerd.services.snapshots.v1.Snapshots';
-/** Matches the folder of the image file system. The folder's name contains the name of the snapshotter that the CRI plugin uses. */
+/** Matches the folder of the image file system, which contains the name of the snapshotter that the CRI plugin uses. */
 const SNAPSHOTTER_FOLDER = /\/io\.containerd\.snapshotter\.v1\.([^/]+)$/;
-/** The default snapshotter of the CRI plugin. */
 const DEFAULT_SNAPSHOTTER = 'overlayfs';
 
 type ImageMountCalls = Required<Pick<ContainerRuntime, 'imageMounts' | 'releaseImageMounts'>>;

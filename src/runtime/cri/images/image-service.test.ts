@@ -14,7 +14,7 @@ const image = {
   pinned: false,
 };
 
-/** Returns a fake runtime whose calls resolve with `answer`, or reject with `answer` if it is an error. `calls`: their arguments. */
+/** `answer`: the result of the calls; an error rejects them. */
 function runtime(answer: object) {
   const calls: unknown[][] = [];
   const unary = async (method: string, request: object, _signal: AbortSignal, ...rest: unknown[]) => {

@@ -1,4 +1,3 @@
-/** Makes the calls of CRI's ImageService, and queries the images of all containers. */
 import type { ImageInfo, RegistryCredential } from '../../runtime.ts';
 import { type Connection, callErrorOf, hasCode } from '../connection.ts';
 import type { Labels } from '../labels.ts';
@@ -45,16 +44,16 @@ export async function pullImage(
     const { imageRef } = await connection.unary<{ imageRef: string }>(`${SERVICE}/PullImage`, request, signal, 0);
     return imageRef;
   } catch (error) {
-    // If the runtime itself returned the error, the pull has failed, even if the code usually means that the outcome is unknown:
-    // runtimes return the same codes for a timeout of the registry.
+    // If the runtime itself returned the error, the pull has failed, even if the code usually means that the outcome is unknown: runtimes
+    // return the same codes for a timeout of the registry.
     const call = callErrorOf(error);
     throw call?.answered === true ? call : error;
   }
 }
 
 /**
- * Resolves with the IDs and names of the images of all containers, including containers of other clients of the runtime. Ignores
- * containers that have all labels of `except`, unless `except` is empty.
+ * Resolves with the IDs and names of the images of all containers, including containers of other clients of the runtime. Ignores containers
+ * that have all labels of `except`, unless `except` is empty.
  */
 export async function imagesInUse(connection: Connection, signal: AbortSignal, except: Labels = {}): Promise<string[]> {
   const { containers } = await connection.unary<{ containers: ListedContainer[] }>(

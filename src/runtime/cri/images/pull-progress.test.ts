@@ -26,14 +26,14 @@ const layer = (digest: string, size: number, repositories = 'library/app'): Blob
 const LAYERS = { layers: ['01', '02', '03'].map((hex, i) => ({ digest: `sha256:${hex}`, size: (i + 1) * 100 })) };
 
 interface Store {
-  /** The offsets of the downloads that are under way, by reference. */
+  /** The offsets of the downloads, by reference. */
   statuses: Record<string, number>;
   blobs: Blob[];
   content?: unknown;
   endsWith?: RuntimeErrorCode;
 }
 
-/** Returns a fake content store, which lists its blobs, and sends a blob, in two messages each. `calls`: the calls and their requests. */
+/** The fake store lists the blobs, and sends a blob, in two messages each. */
 function store({ statuses, blobs, content = LAYERS, endsWith = 'Unavailable' }: Store) {
   const calls: [string, object][] = [];
   const bytes = Buffer.from(JSON.stringify(content));

@@ -8,7 +8,7 @@ import { type Connection, hasCode } from '../connection.ts';
 const CONTENT = 'containerd.services.content.v1.Content';
 const SOURCE_LABEL = 'containerd.io/distribution.source.';
 const LAYER_LABEL = 'containerd.io/gc.ref.content.l.';
-/** The size in bytes above which a manifest is not read, to limit the use of memory. Manifests are normally much smaller. */
+/** Larger manifests are not read, to limit the use of memory. Manifests are normally much smaller. */
 const MAX_MANIFEST_BYTES = 4 * 1024 * 1024;
 
 interface Info {
@@ -36,7 +36,7 @@ export async function pullProgress(
   return found;
 }
 
-/** Resolves with the number of bytes downloaded so far of each layer that is being downloaded, by digest. */
+/** Resolves with the number of downloaded bytes of each layer that is being downloaded, by digest. */
 async function arrivingBlobs(connection: Connection, signal: AbortSignal): Promise<Map<string, number>> {
   const { statuses } = await connection.unary<{ statuses: { ref: string; offset: number }[] }>(
     `${CONTENT}/ListStatuses`,

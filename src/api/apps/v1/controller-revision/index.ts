@@ -1,6 +1,6 @@
 /**
- * The ControllerRevision: an immutable snapshot of the state of an object, such as a DaemonSet. The controller of the object can roll the
- * object back to this state.
+ * The ControllerRevision: an immutable snapshot of the state of an object, such as a DaemonSet, to which its controller can roll the object
+ * back.
  * Source: pkg/registry/apps/controllerrevision, pkg/apis/apps/validation and pkg/printers of v1.33.
  */
 import { type FieldError, required } from '../../../../machinery/field-error.ts';

@@ -18,8 +18,7 @@ import { validateDaemonSet, validateDaemonSetStatus } from './validation.ts';
 
 /**
  * The annotation with the generation of the template, which each change of the template increments. The Pods have the generation as a
- * label.
- * Source: Convert_apps_DaemonSet_To_v1_DaemonSet of pkg/apis/apps/v1.
+ * label. Source: Convert_apps_DaemonSet_To_v1_DaemonSet of pkg/apis/apps/v1.
  */
 export const TEMPLATE_GENERATION = 'deprecated.daemonset.template.generation';
 

@@ -14,7 +14,6 @@ import {
 
 const STRATEGY = 'spec.updateStrategy';
 
-/** Validates maxUnavailable and maxSurge, and requires that exactly one of them is not 0. */
 function validateRollingUpdate({ maxUnavailable = 0, maxSurge = 0 }: RollingUpdateDaemonSet): FieldError[] {
   const amounts = Object.entries({ maxUnavailable, maxSurge });
   const path = `${STRATEGY}.rollingUpdate`;

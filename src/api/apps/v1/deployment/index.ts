@@ -31,13 +31,9 @@ function defaultSpec(spec: DeploymentSpec): void {
   spec.progressDeadlineSeconds ??= DEFAULT_PROGRESS_SECONDS;
 }
 
-/**
- * Returns the parts whose changes increment the generation: the spec, and the annotations, because the controller copies them to
- * ReplicaSets.
- */
+/** Changes of these parts increment the generation. The controller copies the annotations to ReplicaSets. */
 const askedOf = ({ spec, metadata }: Deployment): unknown => ({ spec, annotations: metadata.annotations });
 
-/** Restores the labels, which an update of the status cannot change, and drops new status fields of disabled features. */
 function prepareStatus(deployment: Deployment, old: Deployment): void {
   if (old.metadata.labels === undefined) delete deployment.metadata.labels;
   else deployment.metadata.labels = old.metadata.labels;

@@ -22,7 +22,6 @@ import { validateCollisions } from '../workload-rules.ts';
 const STRATEGY = 'spec.strategy';
 const ROLLING_UPDATE = `${STRATEGY}.rollingUpdate`;
 
-/** Validates maxUnavailable and maxSurge, and requires that at least one of them is not 0. */
 function validateRollingUpdate({ maxUnavailable = 0, maxSurge = 0 }: RollingUpdateDeployment): FieldError[] {
   const errorsAt = (name: string, value: number | string, texts: string[]): FieldError[] =>
     texts.map((text) => invalid(`${ROLLING_UPDATE}.${name}`, value, text));

@@ -34,7 +34,7 @@ function defaultStrategy(strategy: StatefulSetUpdateStrategy): void {
   if (strategy.type === 'RollingUpdate' && strategy.rollingUpdate !== undefined) strategy.rollingUpdate.partition ??= 0;
 }
 
-/** Sets the defaults of a claim template. Like upstream's conversion to apps/v1, always sets apiVersion, kind and status. */
+/** Like upstream's conversion to apps/v1, sets apiVersion, kind and status. */
 function defaultClaim(claim: PersistentVolumeClaim): void {
   claim.apiVersion = 'v1';
   claim.kind = 'PersistentVolumeClaim';
@@ -59,11 +59,11 @@ function defaultSpec(spec: StatefulSetSpec): void {
   for (const claim of spec.volumeClaimTemplates ?? []) defaultClaim(claim);
 }
 
-/** Removes the fields of disabled features, except fields that `old` also has. */
+/** Keeps fields that `old` also has. */
 const dropDisabled = ({ spec }: StatefulSet, old?: StatefulSet): void =>
   dropDisabledTemplateFields(spec?.template, old?.spec?.template);
 
-/** Returns the warnings about the claim templates. As in upstream, the paths contain `.Spec` only on update. */
+/** As in upstream, the paths contain `.Spec` only on update. */
 const claimTemplateWarnings = ({ spec }: StatefulSet, old: StatefulSet | undefined): string[] =>
   (spec?.volumeClaimTemplates ?? []).flatMap((claim, index) =>
     claimSpecWarnings(claim.spec, `spec.volumeClaimTemplates[${index}]${old === undefined ? '' : '.Spec'}`),

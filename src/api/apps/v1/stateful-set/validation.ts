@@ -61,10 +61,7 @@ const VALIDATED = ['labels', 'annotations', ...deferFields.map((name) => `spec.$
   (name) => `spec.template.${name}`,
 );
 
-/**
- * Validates the labels, the annotations and the defer containers of the template. v1.33 validates the other fields only when the controller
- * creates a Pod.
- */
+/** v1.33 validates the other fields of the template only when the controller creates a Pod. */
 const validatePodTemplate = (spec: Partial<StatefulSetSpec>, old: StatefulSet | undefined): FieldError[] =>
   validateTemplate(podTemplateOf(spec), old?.spec?.template, 'spec.template').filter(({ field }) =>
     VALIDATED.some((path) => field.startsWith(path)),
@@ -72,9 +69,7 @@ const validatePodTemplate = (spec: Partial<StatefulSetSpec>, old: StatefulSet | 
 
 const numbers = ['replicas', 'minReadySeconds', 'ordinals.start'].map((name) => at(`spec.${name}`, nonNegative));
 
-/**
- * Validates the name in a new StatefulSet; an absent or empty name is valid. Updates are not checked, because they cannot change the name.
- */
+/** Updates are not checked, because they cannot change the name. */
 const serviceName = onCreate(at('spec.serviceName', (name: string) => (name === '' ? [] : dns1123LabelErrors(name))));
 
 export function validateStatefulSet(set: StatefulSet, old?: StatefulSet): FieldError[] {
@@ -105,7 +100,6 @@ const MUTABLE = [
 const fixedFields = (spec: StatefulSetSpec | undefined): object =>
   Object.fromEntries(Object.entries(spec ?? {}).filter(([name]) => !(MUTABLE as readonly string[]).includes(name)));
 
-/** Rejects updates that change fields of the spec other than those in MUTABLE. */
 export function validateStatefulSetUpdate({ spec }: StatefulSet, { spec: oldSpec }: StatefulSet): FieldError[] {
   if (sameValue(fixedFields(spec), fixedFields(oldSpec))) return [];
   const names = MUTABLE.map((name) => `'${name}'`);
@@ -123,7 +117,6 @@ const counts = [
   'collisionCount',
 ].map((name) => at(`status.${name}`, nonNegative));
 
-/** Pairs of status fields: the number in the first field may not be greater than the number in the second field. */
 const BOUNDS: readonly (readonly [keyof StatefulSetStatus, keyof StatefulSetStatus])[] = [
   ['readyReplicas', 'replicas'],
   ['currentReplicas', 'replicas'],

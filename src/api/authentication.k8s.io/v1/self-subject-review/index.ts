@@ -1,6 +1,5 @@
 /**
- * The SelfSubjectReview: asks which user the API server has authenticated (`kubectl auth whoami`). The API server answers at once and never
- * stores the object.
+ * The SelfSubjectReview: asks which user the API server has authenticated (`kubectl auth whoami`).
  * Source: pkg/registry/authentication/selfsubjectreview of v1.33.
  */
 import { formatTime } from '../../../../machinery/time.ts';

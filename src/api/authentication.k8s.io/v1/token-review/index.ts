@@ -1,7 +1,4 @@
-/**
- * The TokenReview: asks which user a token authenticates. The API server answers at once and never stores the object.
- * Source: pkg/registry/authentication/tokenreview of v1.33.
- */
+/** The TokenReview: asks which user a token authenticates. Source: pkg/registry/authentication/tokenreview of v1.33. */
 import { badRequest } from '../../../../machinery/status.ts';
 import type { Reviewer } from '../../../../ports/reviews.ts';
 import { kind } from '../../../declaration.ts';

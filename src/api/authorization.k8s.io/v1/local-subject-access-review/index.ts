@@ -1,5 +1,5 @@
 /**
- * The LocalSubjectAccessReview: asks whether a user may send a request in the namespace of the review, so that the right to create such
+ * The LocalSubjectAccessReview: asks whether a user may send a request in the namespace of the review. Thus the right to create such
  * reviews can be limited to a namespace.
  * Source: pkg/registry/authorization/localsubjectaccessreview and pkg/apis/authorization of v1.33.
  */

@@ -15,12 +15,11 @@ async function review(sent: SelfSubjectRulesReview, reviewer: Reviewer): Promise
   return { ...sent, status: statusOf(roles, errors) };
 }
 
-/** The maximum length of the rules in a response. Further rules are omitted, and the field `incomplete` of the response is true. */
+/** Further rules are omitted, and the field `incomplete` of the response is true. */
 const MAX_CHARACTERS = 4 * 1024 * 1024;
 
 const lengthOf = (list: readonly string[]): number => list.reduce((length, text) => length + text.length + 3, 0);
 
-/** Returns the first rules of the roles, up to MAX_CHARACTERS. `incomplete`: whether further rules were omitted. */
 function firstRules(roles: readonly (readonly AccessRule[])[]): { rules: AccessRule[]; incomplete: boolean } {
   const rules: AccessRule[] = [];
   let length = 0;

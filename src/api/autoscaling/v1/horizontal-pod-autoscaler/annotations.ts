@@ -55,7 +55,6 @@ const STATUSES: Forms = {
   external: { ...EXTERNAL_METRIC, currentValue: 'current.value', ...CURRENT_AVERAGE },
 };
 
-/** Returns the metric with the fields of v1. */
 function asV1(metric: V2MetricSpec | V2MetricStatus, forms: Forms): JsonObject {
   const result: JsonObject = { type: metric.type };
   for (const [kind, form] of Object.entries(forms)) {
@@ -70,7 +69,6 @@ function asV1(metric: V2MetricSpec | V2MetricStatus, forms: Forms): JsonObject {
 export const asV1Source = (metric: V2MetricSpec): JsonObject => asV1(metric, SOURCES);
 export const asV1Status = (metric: V2MetricStatus): JsonObject => asV1(metric, STATUSES);
 
-/** Returns a source or status with the fields of v2. */
 function asV2(source: JsonObject, form: Readonly<Record<string, string>>): JsonObject {
   const result: Record<string, JsonObject | JsonValue> = {};
   for (const [name, path] of Object.entries(form)) {
@@ -82,7 +80,7 @@ function asV2(source: JsonObject, form: Readonly<Record<string, string>>): JsonO
   return result;
 }
 
-/** Returns the type of a target, which v1 lacks, according to the kind of the source and the fields of the target. */
+/** v1 lacks the type of a target, which follows from the kind of the source and the fields of the target. */
 function targetType(kind: string, target: JsonObject): string {
   if (kind === 'external') return target['value'] === undefined ? 'AverageValue' : 'Value';
   if (kind === 'object') return target['averageValue'] === undefined ? 'Value' : 'AverageValue';
@@ -115,7 +113,7 @@ function parsed(text: string | undefined): JsonValue | undefined {
   }
 }
 
-/** Decodes the value as a type of autoscaling/v2; undefined if the value does not match the type. */
+/** Returns undefined if the value does not match the type of autoscaling/v2. */
 function decoded<T>(type: string, value: JsonValue): T | undefined {
   const result = decode(`io.k8s.api.autoscaling.v2.${type}`, value);
   return result.typeErrors.length > 0 ? undefined : (result.value as T);
@@ -137,7 +135,6 @@ export const readStatuses = (text: string | undefined): V2MetricStatus[] | undef
 export const readConditions = (text: string | undefined): V2HorizontalPodAutoscalerCondition[] | undefined =>
   listOf('HorizontalPodAutoscalerCondition', text, (item) => item);
 
-/** Returns a copy of the value in which `rename` has changed the names of all fields. */
 function renamed(value: JsonValue, rename: (name: string) => string): JsonValue {
   if (Array.isArray(value)) return value.map((item) => renamed(item, rename));
   if (!isJsonObject(value)) return value;

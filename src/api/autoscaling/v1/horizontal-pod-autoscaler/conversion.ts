@@ -1,7 +1,6 @@
 /**
  * Conversion of HorizontalPodAutoscalers between autoscaling/v1 and v2. Annotations contain the parts that v1 lacks: metrics besides the
- * CPU usage, the behavior, and all metrics and conditions of the status. v2 has no such annotations. An annotation that cannot be decoded
- * is dropped.
+ * CPU usage, the behavior, and all metrics and conditions of the status. An annotation that cannot be decoded is dropped.
  * Source: pkg/apis/autoscaling/v1/conversion.go and pkg/apis/autoscaling/annotations.go of v1.33 (names, formats and behavior).
  */
 import { defined } from '../../../../machinery/drop-undefined.ts';
@@ -32,7 +31,6 @@ const CURRENT_METRICS = `${PREFIX}current-metrics`;
 const CONDITIONS = `${PREFIX}conditions`;
 const ANNOTATIONS = [METRICS, BEHAVIOR, CURRENT_METRICS, CONDITIONS];
 
-/** Returns the metadata with `added` instead of the annotations of this conversion. Annotations whose value is undefined are omitted. */
 function withAnnotations(metadata: ObjectMeta, added: Record<string, string | undefined>): ObjectMeta {
   const { annotations = {}, ...rest } = metadata;
   const kept = Object.entries({
@@ -64,8 +62,7 @@ function fromV2Status(status: V2HorizontalPodAutoscalerStatus): HorizontalPodAut
 }
 
 /**
- * Converts an object from v2 to v1. As in upstream, the field for the CPU has the percentage of the first CPU metric, and the percentages
- * of further CPU metrics are dropped.
+ * As in upstream, the field for the CPU has the percentage of the first CPU metric, and the percentages of further CPU metrics are dropped.
  */
 export function fromV2({ metadata, spec, status }: V2HorizontalPodAutoscaler): HorizontalPodAutoscaler {
   const { metrics = [], behavior } = spec ?? {};
@@ -108,7 +105,6 @@ function toV2Status(
   };
 }
 
-/** Converts an object from v1 to v2. The metrics are those in the annotation, followed by the CPU metric of the field. */
 export function toV2({ metadata, spec, status }: HorizontalPodAutoscaler): V2HorizontalPodAutoscaler {
   const { annotations = {} } = metadata;
   const {

@@ -1,7 +1,4 @@
-/**
- * The HorizontalPodAutoscaler of autoscaling/v1, which has a field only for the metric of the CPU usage. It is stored in the version v2.
- * Source: pkg/apis/autoscaling/v1 of v1.33.
- */
+/** The HorizontalPodAutoscaler of autoscaling/v1, which is stored in the version v2. Source: pkg/apis/autoscaling/v1 of v1.33. */
 import type { HorizontalPodAutoscaler, V2HorizontalPodAutoscaler } from '../../../generated/types.ts';
 import { otherVersion } from '../../../other-version.ts';
 import { horizontalPodAutoscalerKind } from '../../v2/horizontal-pod-autoscaler/index.ts';

@@ -4,7 +4,7 @@ import type { V2HorizontalPodAutoscaler, V2HPAScalingRules, V2MetricSpec } from 
 const CPU_UTILIZATION_PERCENT = 80;
 const PERIOD_SECONDS = 15;
 
-/** Returns the metric of the CPU usage of the Pods, in percent of their requests. */
+/** `percent`: the usage in relation to the requests of the Pods. */
 export const cpuUtilization = (percent: number): V2MetricSpec => ({
   type: 'Resource',
   resource: { name: 'cpu', target: { type: 'Utilization', averageUtilization: percent } },

@@ -1,6 +1,5 @@
 /**
  * The HorizontalPodAutoscaler: the minimum and maximum number of replicas of a scalable object, and the metrics that determine the number.
- * It is stored in this version.
  * Source: pkg/registry/autoscaling/horizontalpodautoscaler, pkg/apis/autoscaling and pkg/printers of v1.33.
  */
 import { kind } from '../../../declaration.ts';
@@ -11,7 +10,7 @@ import { defaultAutoscaler } from './defaults.ts';
 import { targetsCell } from './targets-cell.ts';
 import { validateAutoscaler } from './validation.ts';
 
-/** Drops the tolerances, whose feature gate HPAConfigurableTolerance is off in v1.33. */
+/** The feature gate HPAConfigurableTolerance is off in v1.33. */
 function dropTolerances({ spec }: V2HorizontalPodAutoscaler): void {
   delete spec?.behavior?.scaleUp?.tolerance;
   delete spec?.behavior?.scaleDown?.tolerance;

@@ -113,7 +113,7 @@ const validateContainer = ({ name, container, target }: V2ContainerResourceMetri
     validateUsage(target, `${path}.target`),
   );
 
-/** The field with the source of each type of metric, in the order in which upstream validates the sources. */
+/** The fields are in the order in which upstream validates the sources. */
 const FIELDS = {
   Object: 'object',
   External: 'external',
@@ -134,7 +134,6 @@ function validateSource(field: SourceField, metric: V2MetricSpec, path: string):
   return containerResource === undefined ? [] : validateContainer(containerResource, path);
 }
 
-/** Requires that the metric has the source of its type and no other source. Validates the fields of only the first source. */
 export function validateMetric(metric: V2MetricSpec, path: string): FieldError[] {
   const { type } = metric;
   const expected = Object.hasOwn(FIELDS, type) ? FIELDS[type as keyof typeof FIELDS] : undefined;

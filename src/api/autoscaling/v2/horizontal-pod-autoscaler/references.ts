@@ -3,7 +3,7 @@ import { type FieldError, invalid, required } from '../../../../machinery/field-
 import { pathSegmentErrors } from '../../../../machinery/names.ts';
 import type { V2CrossVersionObjectReference } from '../../../generated/types.ts';
 
-/** Validates a required name that is a segment of a URL path. `detail`: the text of the error if the name is absent. */
+/** `detail`: the text of the error if the name is absent. */
 export const validateSegment = (name: string, path: string, detail = ''): FieldError[] =>
   name ? pathSegmentErrors(name).map((text) => invalid(path, name, text)) : [required(path, detail)];
 

@@ -26,7 +26,7 @@ function textOf({ type, name, target, current }: Metric): string {
   return `${current?.averageValue ?? UNKNOWN}/${target.averageValue}${type === 'Pods' ? '' : ' (avg)'}`;
 }
 
-/** Returns a text such as `cpu: 40%/80%, 10/20 + 1 more...`; `<none>` if there are no metrics. */
+/** Returns a text such as `cpu: 40%/80%, 10/20 + 1 more...`. */
 export function targetsCell({ spec, status }: V2HorizontalPodAutoscaler): string {
   const metrics = spec?.metrics ?? [];
   if (metrics.length === 0) return '<none>';

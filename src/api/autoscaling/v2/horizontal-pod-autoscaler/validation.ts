@@ -37,7 +37,7 @@ function validateRules(rules: V2HPAScalingRules | undefined, path: string): Fiel
   );
 }
 
-/** Validates the spec. The feature gate HPAScaleToZero is off, as by default in v1.33. */
+/** The feature gate HPAScaleToZero is off, as by default in v1.33. */
 export function validateAutoscaler({ spec }: V2HorizontalPodAutoscaler): FieldError[] {
   const {
     minReplicas = 1,

@@ -14,7 +14,7 @@ import { validateCronJob } from './validation.ts';
 
 const SUCCESSFUL_HISTORY = 3;
 const FAILED_HISTORY = 1;
-/** The warning about a time zone in the schedule. Its path `spec.spec.schedule` is wrong in upstream's text too. */
+/** The path `spec.spec.schedule` is wrong in upstream's text too. */
 const ZONE_WARNING =
   'cannot use TZ or CRON_TZ in spec.spec.schedule, use timeZone instead, see https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/ for more details';
 

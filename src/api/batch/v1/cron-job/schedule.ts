@@ -1,10 +1,6 @@
-/**
- * Parses the schedules of CronJobs.
- * Source: ParseStandard of github.com/robfig/cron v3, which v1.33 uses (behavior and wording).
- */
+/** Parses the schedules of CronJobs. Source: ParseStandard of github.com/robfig/cron v3, which v1.33 uses (behavior and wording). */
 import { type Millis, parseDuration } from '../../../../machinery/time.ts';
 
-/** One parsed field of a schedule, such as the minutes. */
 export interface ScheduleField {
   /** The values that match, in ascending order; empty for a field such as `,`, which matches nothing. */
   values: readonly number[];
@@ -56,7 +52,7 @@ function numberError(text: string): string | undefined {
   return `failed to parse int from ${text}: strconv.Atoi: parsing ${quoted(text)}: invalid syntax`;
 }
 
-/** Parses a number, or a name such as `mon`. Returns the error as a text if the text is neither. */
+/** Parses a number, or a name such as `mon`. Returns an error as a text. */
 function numberOf(text: string, names: Bounds['names']): number | string {
   return names?.[text.toLowerCase()] ?? numberError(text) ?? Number(text);
 }
@@ -68,7 +64,7 @@ interface Range {
   isAny: boolean;
 }
 
-/** Parses one part of a list, such as `1-5/2`. Returns the error as a text if the part is invalid. */
+/** Parses one part of a list, such as `1-5/2`. Returns an error as a text. */
 function parseRange(part: string, { min, max, names }: Bounds): Range | string {
   const [range = '', step, ...more] = part.split('/');
   const [low = '', high, ...rest] = range.split('-');
@@ -90,7 +86,6 @@ function parseRange(part: string, { min, max, names }: Bounds): Range | string {
   return { start, end, step: by, isAny: isAny && by === 1 };
 }
 
-/** Parses a list of ranges. Returns the error as a text if the list is invalid. */
 function parseField(text: string, bounds: Bounds): ScheduleField | string {
   const values = new Set<number>();
   let isAny = false;
@@ -104,7 +99,7 @@ function parseField(text: string, bounds: Bounds): ScheduleField | string {
   return { values: [...values].sort((a, b) => a - b), isAny };
 }
 
-/** Parses a schedule such as `0 5 * * mon-fri`, `@daily` or `@every 1h`. Returns the error as a text if the schedule is invalid. */
+/** Parses a schedule such as `0 5 * * mon-fri`, `@daily` or `@every 1h`. Returns an error as a text. */
 export function parseSchedule(schedule: string): Schedule | string {
   const zone = /^(?:CRON_)?TZ=(\S*) ?/.exec(schedule);
   const spec = zone === null ? schedule : schedule.slice(zone[0].length).trim();
@@ -136,7 +131,7 @@ function parseFields(spec: string): Schedule | string {
   return { fields };
 }
 
-/** Returns the error in a schedule; undefined if it is valid. */
+/** Returns undefined if the schedule is valid. */
 export function scheduleError(schedule: string): string | undefined {
   const parsed = parseSchedule(schedule);
   return typeof parsed === 'string' ? parsed : undefined;

@@ -1,7 +1,7 @@
-/** The names of time zones. Upstream looks the names up in files of the system, so the names are case-sensitive. */
+/** Upstream looks the names of time zones up in files of the system, so the names are case-sensitive. */
 
 /**
- * The names that are links to other time zones, which Intl accepts but does not list. Source: the file `backward` of IANA's tz database.
+ * Names that are links to other time zones. Intl accepts them but does not list them. Source: the file `backward` of IANA's tz database.
  */
 const LINKS = `
 Africa/Asmara Africa/Timbuktu America/Argentina/Buenos_Aires America/Argentina/Catamarca America/Argentina/ComodRivadavia

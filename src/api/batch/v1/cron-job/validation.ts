@@ -9,7 +9,7 @@ import { isTimeZone } from './time-zones.ts';
 const MAX_NAME_CHARACTERS = 52;
 const POLICIES = ['Allow', 'Forbid', 'Replace'];
 
-/** Validates the schedule. It may contain a time zone only if the schedule of `old`, the object that is replaced, contains one. */
+/** `old`: the object that is replaced; undefined on create. */
 function validateSchedule({ schedule, timeZone }: CronJobSpec, old: CronJob | undefined): FieldError[] {
   const path = 'spec.schedule';
   if (!schedule) return [required(path)];

@@ -23,7 +23,6 @@ const DEFAULT_BACKOFF_LIMIT = 6;
 const PRESERVED =
   'child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress this warning';
 
-/** Sets the defaults of a Job's spec except those of its template. */
 function defaultJobSpec(spec: JobSpec): void {
   if (spec.parallelism === undefined) spec.completions ??= 1;
   spec.parallelism ??= 1;
@@ -35,7 +34,6 @@ function defaultJobSpec(spec: JobSpec): void {
   defaultFailurePolicy(spec);
 }
 
-/** Copies the labels of the template to a Job without labels. */
 function defaultLabels({ metadata, spec }: Job): void {
   const labels = spec?.template?.metadata?.labels ?? {};
   if (Object.keys(metadata.labels ?? {}).length === 0 && Object.keys(labels).length > 0)

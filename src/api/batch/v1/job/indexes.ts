@@ -1,5 +1,5 @@
 /**
- * Parses texts that name indexes of a Job, such as `0,2-4`: counts the indexes of a text, and finds an index that two texts name.
+ * Parses texts that name indexes of a Job, such as `0,2-4`.
  * Source: validateIndexesFormat and validateFailedIndexesNotOverlapCompleted of pkg/apis/batch/validation of v1.33 (behavior and wording).
  */
 
@@ -42,7 +42,7 @@ export function countIndexes(text: string, completions: number): number {
   return count;
 }
 
-/** Returns the valid intervals. countIndexes() reports the error in an invalid interval. */
+/** countIndexes() reports the invalid intervals. */
 const validIntervals = (text: string, completions: number): Interval[] =>
   partsOf(text).flatMap((part) => {
     try {

@@ -16,13 +16,12 @@ import { countIndexes } from './indexes.ts';
 
 const MAX_RULES = 20;
 const MAX_VALUES = 255;
-/** The maximum length of succeededIndexes, in bytes. */
+/** In bytes. */
 const MAX_INDEXES_LENGTH = 64 * 1024;
 const ACTIONS = ['Count', 'FailIndex', 'FailJob', 'Ignore'];
 
 const quoted = (values: readonly string[]): string => `[${values.map((value) => JSON.stringify(value)).join(' ')}]`;
 
-/** Requires that the value is set and is one of `known`. */
 export const oneOfKnown = (value: string | undefined, known: readonly string[], path: string): FieldError[] => {
   if (!value) return [required(path, `valid values: ${quoted(known)}`)];
   return known.includes(value) ? [] : [notSupported(path, value, known)];
@@ -78,10 +77,7 @@ function validateFailureRule(
   return errors;
 }
 
-/**
- * Sets the default status of the conditions in podFailurePolicy. Job templates in CronJobs also get this default, but no other defaults of
- * Jobs.
- */
+/** Job templates in CronJobs also get this default, but no other defaults of Jobs. */
 export function defaultFailurePolicy({ podFailurePolicy }: JobSpec): void {
   for (const { onPodConditions = [] } of podFailurePolicy?.rules ?? [])
     for (const condition of onPodConditions) condition.status ||= 'True';

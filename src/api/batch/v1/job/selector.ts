@@ -3,7 +3,6 @@ import type { Job } from '../../../generated/types.ts';
 
 const CONTROLLER_UID = 'batch.kubernetes.io/controller-uid';
 
-/** Returns the labels of the Pods of a Job without a manual selector. */
 export const generatedLabels = ({ metadata }: Job): Record<string, string> => ({
   'controller-uid': metadata.uid ?? '',
   'job-name': metadata.name,

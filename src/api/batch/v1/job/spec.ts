@@ -15,7 +15,7 @@ import { validateFailurePolicy, validateSuccessPolicy } from './policies.ts';
 
 const SOFT_LIMIT = 100_000;
 const HIGH_COMPLETIONS_LIMIT = 10_000;
-/** The maximum length of managedBy, in bytes. */
+/** In bytes. */
 const MAX_MANAGED_BY_LENGTH = 63;
 
 const NUMBERS = [
@@ -106,7 +106,7 @@ function validateRestartPolicy({ template, podFailurePolicy }: JobSpec, path: st
     : [];
 }
 
-/** Applies the rules that Jobs and templates of Jobs have in common. `old`: the spec that is replaced; undefined on create. */
+/** The rules that Jobs and templates of Jobs have in common. `old`: the spec that is replaced; undefined on create. */
 export const validateSharedSpec = (spec: JobSpec, old: JobSpec | undefined, path: string): FieldError[] =>
   allErrors(
     validateNumbers(spec, path),

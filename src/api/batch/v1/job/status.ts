@@ -1,7 +1,7 @@
 /**
- * Validation of the status of Jobs. Other controllers may manage a Job, so that the rules also protect the readers of the status: a
- * finished Job stays finished, for example. Most rules apply only if one of their fields changes, because a change of the spec can break
- * a rule until the controller writes the next status.
+ * Validation of the status of Jobs. Other controllers may manage a Job, so the rules also protect the readers of the status: a finished Job
+ * stays finished, for example. Most rules apply only if one of their fields changes, because a change of the spec can break a rule until
+ * the controller writes the next status.
  * Source: validateJobStatus and ValidateJobStatusUpdate of pkg/apis/batch/validation, and getStatusValidationOptions of
  * pkg/registry/batch/job of v1.33 (behavior and wording).
  */
@@ -13,7 +13,6 @@ import type { Job, JobSpec, JobStatus } from '../../../generated/types.ts';
 import { at, nonNegative } from '../../../rules.ts';
 import { commonIndex, countIndexes } from './indexes.ts';
 
-/** The fields of a status, and whether each of its conditions is True. */
 interface State extends Omit<JobStatus, 'conditions'> {
   active: number;
   failed: number;
@@ -52,7 +51,6 @@ interface Check {
   error(now: State): FieldError;
 }
 
-/** Declares a check whose error quotes the value of the field. */
 const ofField = (
   field: keyof JobStatus & keyof State,
   text: string,
@@ -60,7 +58,6 @@ const ofField = (
   isBroken: Check['isBroken'],
 ): Check => ({ changes, isBroken, error: (now) => invalid(`status.${field}`, now[field], text) });
 
-/** Declares a check that requires the field. */
 const ofAbsent = (
   field: keyof JobStatus,
   text: string,
@@ -68,7 +65,6 @@ const ofAbsent = (
   isBroken: Check['isBroken'],
 ): Check => ({ changes, isBroken, error: () => required(`status.${field}`, text) });
 
-/** Declares a check of the conditions. */
 const ofConditions = (text: string, changes: readonly (keyof State)[], isBroken: Check['isBroken']): Check => ({
   changes,
   isBroken,
@@ -83,7 +79,7 @@ const beforeStart: Check['isBroken'] = ({ startTime, completionTime }) => {
 const hasUncounted: Check['isBroken'] = ({ isFinished, uncountedTerminatedPods: pods }) =>
   isFinished && (pods?.failed ?? []).length + (pods?.succeeded ?? []).length > 0;
 
-/** The checks before those of the indexes, in upstream's order. */
+/** Checked before the indexes, in upstream's order. */
 const firstChecks: readonly Check[] = [
   ofConditions(
     'cannot set Complete=True and Failed=true conditions',
@@ -230,7 +226,6 @@ function validateOverlap(now: State, old: State, { completions }: Partial<JobSpe
     : [invalid('status.failedIndexes', failedIndexes, `failedIndexes and completedIndexes overlap at index: ${index}`)];
 }
 
-/** Validates the conditions about the success of the Job, even if they have not changed. */
 function validateSuccess(
   { isSuccessful, isFailed, isFailing, isComplete }: State,
   spec: Partial<JobSpec>,
@@ -252,10 +247,6 @@ const TERMINAL = [
   ['FailureTarget', 'isFailing'],
 ] as const;
 
-/**
- * Rejects a status that removes a final condition or SuccessCriteriaMet, adds SuccessCriteriaMet to a complete Job, decreases a counter, or
- * changes the completion time or, unless the Job is suspended or resumed, the start time.
- */
 function validateTransition(now: State, old: State, spec: Partial<JobSpec>): FieldError[] {
   const errors = TERMINAL.filter(([, is]) => old[is] && !now[is]).map(([type]) =>
     invalidPart('status.conditions', `cannot disable the terminal ${type}=True condition`),
@@ -281,7 +272,6 @@ function validateTransition(now: State, old: State, spec: Partial<JobSpec>): Fie
   return errors;
 }
 
-/** Validates a new status of a Job. */
 export function validateJobStatus(job: Job, oldJob: Job): FieldError[] {
   const [now, old] = [stateOf(job), stateOf(oldJob)];
   const spec: Partial<JobSpec> = job.spec ?? {};

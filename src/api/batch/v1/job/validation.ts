@@ -36,7 +36,6 @@ function validateSelector({ selector, template }: Partial<JobSpec>): FieldError[
   return errors;
 }
 
-/** Requires that the longest hostname of a Pod of an indexed Job is valid. */
 function validateHostname({ metadata, spec }: Job): FieldError[] {
   if (spec?.completionMode !== 'Indexed' || !spec.completions || spec.completions < 0) return [];
   const hostname = `${metadata.name}-${spec.completions - 1}`;
@@ -80,8 +79,8 @@ function validateCompletions({ completions, completionMode, parallelism }: JobSp
 const FIXED = ['completionMode', 'podFailurePolicy', 'backoffLimitPerIndex', 'managedBy', 'successPolicy'] as const;
 
 /**
- * Rejects changes of immutable fields. An indexed Job may change its completions together with its parallelism, and a suspended Job that
- * has not started may change the parts of its template that withScheduling() names.
+ * An indexed Job may change its completions together with its parallelism. A suspended Job that has not started may change the parts of its
+ * template that withScheduling() copies.
  */
 export function validateJobUpdate({ spec }: Job, { spec: oldSpec, status }: Job): FieldError[] {
   if (spec === undefined || oldSpec === undefined) return [];

@@ -5,7 +5,7 @@ import type { JobSpec } from '../../../generated/types.ts';
 const MANY_COMPLETIONS = 100_000;
 const MANY_PARALLEL = 10_000;
 
-/** Returns the warnings about the spec of a Job at a path. `old`: the spec that is replaced; undefined on create. */
+/** `old`: the spec that is replaced; undefined on create. `path`: of the spec. */
 export function specWarnings(spec: Partial<JobSpec>, old: Partial<JobSpec> | undefined, path: string): string[] {
   const { completionMode, completions = 0, parallelism = 0, template } = spec;
   const isHuge = completionMode === 'Indexed' && completions > MANY_COMPLETIONS && parallelism > MANY_PARALLEL;

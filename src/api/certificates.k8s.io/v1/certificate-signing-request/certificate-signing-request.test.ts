@@ -71,7 +71,6 @@ const condition = (
   more: Partial<CertificateSigningRequestCondition> = {},
 ): CertificateSigningRequestCondition => ({ type, status: 'True', ...more });
 
-/** Writes the status through a subresource, and returns the new object and the errors. */
 function written(
   subresource: 'status' | 'approval',
   old: CertificateSigningRequest['status'],

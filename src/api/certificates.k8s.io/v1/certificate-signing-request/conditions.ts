@@ -15,10 +15,7 @@ export const hasCondition = (request: CertificateSigningRequest, type: DecisionT
 
 export const isIssued = ({ status }: CertificateSigningRequest): boolean => (status?.certificate ?? '') !== '';
 
-/**
- * Returns the text that kubectl shows, such as `Approved,Issued`: the decision about the request, and whether the request has failed or the
- * certificate was issued.
- */
+/** Returns the text that kubectl shows, such as `Approved,Issued`. */
 export function conditionText(request: CertificateSigningRequest): string {
   const decision = hasCondition(request, 'Denied')
     ? 'Denied'

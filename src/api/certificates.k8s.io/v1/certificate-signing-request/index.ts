@@ -1,7 +1,7 @@
 /**
  * The CertificateSigningRequest: asks a signer for a certificate.
  *
- * Boundary: the API server parses the request, and sets the user who sent it (apiserver/admission/certificates); a controller approves the
+ * Boundary: the API server parses the request, and sets the user that sent it (apiserver/admission/certificates); a controller approves the
  * requests of nodes, and lets the certificate authority sign approved requests (controllers/certificates).
  * Source: pkg/registry/certificates, pkg/apis/certificates and pkg/printers of v1.33.
  */
@@ -15,10 +15,7 @@ import { ageColumn, column, humanDuration, nameColumn } from '../../../table.ts'
 import { conditionText } from './conditions.ts';
 import { validateApproval, validateSpec, validateStatus } from './validation.ts';
 
-/**
- * Sets the absent times of the conditions. An absent lastTransitionTime is copied from the old condition with the same type and status, if
- * there is one.
- */
+/** An absent lastTransitionTime is copied from the old condition with the same type and status. */
 function setTimes(request: CertificateSigningRequest, old: CertificateSigningRequest, millis: Millis): void {
   const { conditions } = request.status ?? {};
   if (conditions === undefined) return;
@@ -35,7 +32,7 @@ function setTimes(request: CertificateSigningRequest, old: CertificateSigningReq
   };
 }
 
-/** The subresource `approval`, which changes only the metadata and the conditions. */
+/** The subresource changes only the metadata and the conditions. */
 const approval: SubresourceDefinition<CertificateSigningRequest> = {
   verbs: ['get', 'update', 'patch'],
   apply(old, body, { now }) {

@@ -17,7 +17,7 @@ import { dns1123LabelErrors, dns1123SubdomainErrors } from '../../../../machiner
 import type { CertificateSigningRequest } from '../../../generated/types.ts';
 import { conditionsOf, DECISIONS, type DecisionType } from './conditions.ts';
 
-/** The maximum size of a certificate. Upstream limits only the size of whole objects. */
+/** Upstream limits only the size of whole objects. */
 const MAX_CERTIFICATE_BYTES = 64 * 1024;
 
 const USAGES = [
@@ -54,7 +54,6 @@ const CONDITIONS = 'status.conditions';
 const MAX_DOMAIN = 253;
 const MAX_PATH = 253 + 63 + 1;
 
-/** Returns the errors of a part of the signer's name. Only the first invalid label is reported. */
 function labelErrors(part: string, errorsOf: (label: string) => string[]): FieldError[] {
   const wrong = part.split('.').find((label) => errorsOf(label).length > 0);
   if (wrong === undefined) return [];
@@ -63,7 +62,7 @@ function labelErrors(part: string, errorsOf: (label: string) => string[]): Field
   );
 }
 
-/** Validates the name of a signer, which is a domain and a path, such as `example.com/clients`. */
+/** The name of a signer is a domain and a path, such as `example.com/clients`. */
 function validateSignerName(name: string): FieldError[] {
   const parts = name.split('/');
   const [domain = '', path = ''] = parts;
@@ -93,7 +92,6 @@ function validateUsages(usages: readonly string[]): FieldError[] {
   ]);
 }
 
-/** Validates the spec of a new request. Updates cannot change the spec. */
 export function validateSpec({ spec }: CertificateSigningRequest): FieldError[] {
   const { signerName = '', usages = [], expirationSeconds } = spec;
   return allErrors(
@@ -138,9 +136,6 @@ function validateConditions({ status }: CertificateSigningRequest): FieldError[]
   });
 }
 
-/**
- * Rejects the removal of conditions that decide about the request. Also rejects additions and changes of conditions with a type in `fixed`.
- */
 function validateDecisions(
   request: CertificateSigningRequest,
   old: CertificateSigningRequest,
@@ -163,10 +158,6 @@ const validateSize = ({ status }: CertificateSigningRequest): FieldError[] =>
     ? [tooLong('status.certificate', MAX_CERTIFICATE_BYTES)]
     : [];
 
-/**
- * Validates an update of the status: conditions that approve or deny the request cannot change, nor can a certificate that has been
- * written.
- */
 export function validateStatus(request: CertificateSigningRequest, old?: CertificateSigningRequest): FieldError[] {
   if (old === undefined) return [];
   const { certificate: before = '' } = old.status ?? {};
@@ -179,6 +170,5 @@ export function validateStatus(request: CertificateSigningRequest, old?: Certifi
   );
 }
 
-/** Validates an update of the conditions by the subresource approval. */
 export const validateApproval = (request: CertificateSigningRequest, old: CertificateSigningRequest): FieldError[] =>
   allErrors(validateConditions(request), validateDecisions(request, old, []));

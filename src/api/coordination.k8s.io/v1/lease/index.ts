@@ -4,7 +4,7 @@ import type { Lease } from '../../../generated/types.ts';
 import { at, nonNegative, positive } from '../../../rules.ts';
 import { ageColumn, column, nameColumn } from '../../../table.ts';
 
-/** Drops the fields of coordinated leader election, whose feature gate is off by default in v1.33. */
+/** The feature gate of coordinated leader election is off by default in v1.33. */
 function dropCoordination({ spec }: Lease): void {
   delete spec?.strategy;
   delete spec?.preferredHolder;

@@ -1,7 +1,4 @@
-/**
- * The Binding: assigns a Pod to a node. A Binding is never stored: creating a Binding changes the Pod that it names. The subresource
- * `binding` of the Pod validates and applies the Binding.
- */
+/** The Binding: assigns a Pod to a node. A Binding is never stored: creating a Binding changes the Pod that it names. */
 import { kind } from '../../../declaration.ts';
 import type { Binding } from '../../../generated/types.ts';
 import { PODS } from '../../../resources.ts';

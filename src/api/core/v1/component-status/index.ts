@@ -1,6 +1,6 @@
 /**
- * The ComponentStatus: whether a component of the control plane is healthy. Deprecated. lifepod's components are parts of the process
- * that serves the request, so they are healthy.
+ * The deprecated ComponentStatus: whether a component of the control plane is healthy. lifepod's components are parts of the process that
+ * serves the request, so they are healthy.
  * Source: pkg/registry/core/componentstatus and pkg/printers of v1.33.
  */
 import { kind } from '../../../declaration.ts';

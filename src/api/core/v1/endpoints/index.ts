@@ -1,6 +1,5 @@
 /**
- * The Endpoints: the addresses behind the Service of the same name. Deprecated: an Endpoints object is limited to 1,000 addresses of one
- * IP family, and EndpointSlices (discovery.k8s.io/v1) are not.
+ * The Endpoints: the addresses behind the Service of the same name. Deprecated in favor of EndpointSlices (discovery.k8s.io/v1).
  * Source: pkg/registry/core/endpoint, pkg/apis/core and pkg/printers of v1.33.
  */
 import { addressWarnings } from '../../../../machinery/ip.ts';
@@ -11,10 +10,9 @@ import { ENDPOINTS_CONTROLLER, ENDPOINTS_MANAGED_BY } from './labels.ts';
 import { repackSubsets } from './repack-subsets.ts';
 import { validateSubsets } from './validation.ts';
 
-/** The maximum number of addresses that a table shows. */
 const SHOWN = 3;
 
-/** Returns the first ready addresses with their ports, and the number of the others; `<none>` if there are no subsets. */
+/** Returns the first ready addresses with their ports, and the number of the others. */
 function endpointsCell({ subsets = [] }: Endpoints): string {
   if (subsets.length === 0) return '<none>';
   const shown: string[] = [];
@@ -31,7 +29,7 @@ function endpointsCell({ subsets = [] }: Endpoints): string {
   return count > SHOWN ? `${shown.join(',')} + ${count - SHOWN} more...` : shown.join(',');
 }
 
-/** Returns warnings about unusual forms of addresses; none for Endpoints of the controller, which writes the usual forms. */
+/** Endpoints of the controller are not checked, because they have the usual forms of addresses. */
 function warningsOf({ metadata, subsets = [] }: Endpoints): string[] {
   if (metadata.labels?.[ENDPOINTS_MANAGED_BY] === ENDPOINTS_CONTROLLER) return [];
   return subsets.flatMap((subset, index) =>

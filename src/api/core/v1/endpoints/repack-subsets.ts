@@ -1,18 +1,18 @@
 /**
  * The form in which subsets are stored: each port occurs in one subset, together with all ports that have the same addresses. There are no
  * duplicate addresses, and all lists are sorted. An address that is both ready and not ready for a port is not ready.
- * Source: RepackSubsets of pkg/api/endpoints of v1.33 (behavior). Upstream sorts subsets and ports by their hashes, lifepod sorts them by
- * their values.
+ * Source: RepackSubsets of pkg/api/endpoints of v1.33 (behavior). Upstream sorts subsets and ports by their hashes, lifepod by their
+ * values.
  */
 import type { CoreV1EndpointPort, EndpointAddress, EndpointSubset } from '../../../generated/types.ts';
 
 /**
- * The maximum number of addresses that are visited. If subsets share ports with many other subsets, more visits would be needed, and the
- * result would be many times as large as the object. Such subsets are stored as they were sent.
+ * If subsets share ports with many others, more visits would be needed, and the result would be many times as large as the object. Such
+ * subsets are stored as they were sent.
  */
 const MAX_VISITED_ADDRESSES = 300_000;
 
-/** An address and its readiness. `key` identifies the address by its IP and by the UID of the object behind it. */
+/** `key` identifies the address by its IP and by the UID of the object behind it. */
 interface Entry {
   key: string;
   address: EndpointAddress;
@@ -29,7 +29,7 @@ const portKey = ({ name = '', port, protocol = '', appProtocol }: CoreV1Endpoint
 const comparePorts = (a: CoreV1EndpointPort, b: CoreV1EndpointPort): number =>
   compare(a.name ?? '', b.name ?? '') || a.port - b.port || compare(a.protocol ?? '', b.protocol ?? '');
 
-/** Returns each port with the indexes of the subsets that have it. A subset without ports counts as one with the port `undefined`. */
+/** A subset without ports counts as one with the port `undefined`. */
 function portsWithSubsets(
   subsets: readonly EndpointSubset[],
 ): { port: CoreV1EndpointPort | undefined; indexes: number[] }[] {
@@ -45,7 +45,6 @@ function portsWithSubsets(
   return [...found.values()];
 }
 
-/** Returns the addresses of the subsets without duplicates, sorted. */
 function entriesOf(subsets: readonly EndpointSubset[]): Entry[] {
   const entries = new Map<string, Entry>();
   const add = (address: EndpointAddress, ready: boolean): void => {
@@ -74,9 +73,8 @@ function subsetOf(entries: readonly Entry[], ports: CoreV1EndpointPort[]): Endpo
   };
 }
 
-/** Returns the subsets in the form in which they are stored. Does not change its argument. */
 export function repackSubsets(subsets: readonly EndpointSubset[]): EndpointSubset[] {
-  // Ports of the same subsets have the same addresses, so that the addresses are visited once for all of them.
+  // Ports of the same subsets have the same addresses, so the addresses are visited once for all of them.
   const groups = new Map<string, { indexes: number[]; ports: CoreV1EndpointPort[] }>();
   for (const { port, indexes } of portsWithSubsets(subsets)) {
     const key = indexes.join();

@@ -12,7 +12,6 @@ import { sameValue } from '../pod/compare.ts';
 
 const PROTOCOLS = ['SCTP', 'TCP', 'UDP'];
 
-/** Returns the errors that `errorsOf` finds in the value; none if the value is absent or empty. */
 const present = (field: string, value: string | undefined, errorsOf: (value: string) => string[]): FieldError[] =>
   value ? errorsOf(value).map((text) => invalid(field, value, text)) : [];
 
@@ -25,7 +24,6 @@ const validateAddress = ({ ip = '', hostname, nodeName }: EndpointAddress, field
       : dns1123SubdomainErrors(nodeName).map((text) => invalid(`${field}.nodeName`, nodeName, text)),
   );
 
-/** Validates a port. `several`: whether the subset has several ports, each of which then needs a name. */
 function validatePort(port: CoreV1EndpointPort, several: boolean, field: string): FieldError[] {
   const errors = present(`${field}.name`, port.name, dns1123LabelErrors);
   if (several && !port.name) errors.push(required(`${field}.name`));
@@ -62,7 +60,7 @@ function validateSubset({ addresses = [], notReadyAddresses = [], ports = [] }: 
   return errors;
 }
 
-/** Validates the subsets, unless an update leaves them unchanged: older versions accepted subsets that are now invalid. */
+/** Subsets that an update leaves unchanged are not validated: older versions accepted subsets that are now invalid. */
 export function validateSubsets({ subsets = [] }: Endpoints, old?: Endpoints): FieldError[] {
   if (old !== undefined && sameValue(subsets, old.subsets)) return [];
   return subsets.flatMap((subset, index) => validateSubset(subset, `subsets[${index}]`));

@@ -1,6 +1,5 @@
 /**
- * The Event of the core group: a report of something that happened to an object. Events of events.k8s.io are also
- * stored in this form.
+ * The Event of the core group, the form in which Events of events.k8s.io are also stored.
  * Source: pkg/registry/core/event and pkg/apis/core of v1.33.
  */
 import type { FieldError } from '../../../../machinery/field-error.ts';

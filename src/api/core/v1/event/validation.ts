@@ -1,8 +1,5 @@
 /**
- * Validation of Events in their stored form. An Event with an eventTime, as clients of events.k8s.io create it, must
- * name its reporter, action and reason, and may omit the namespace of its involvedObject only in the namespaces default
- * and kube-system. The namespace of any other Event must be that of its involvedObject, or `default` or empty if the
- * involvedObject has none.
+ * Validation of Events in their stored form. An Event with an eventTime, as clients of events.k8s.io create it, must meet stricter rules.
  * Source: pkg/apis/core/validation/events.go of v1.33 (behavior and wording).
  */
 import { allErrors, type FieldError, invalid, required } from '../../../../machinery/field-error.ts';
@@ -38,7 +35,7 @@ function validateNewer(event: CoreV1Event, reporter: 'reportingComponent' | 'rep
   );
 }
 
-/** Validates an Event. `reporter`: the name that the field reportingComponent has in the API group of the request. */
+/** `reporter`: the name that the field reportingComponent has in the API group of the request. */
 export function validateEvent(
   event: CoreV1Event,
   reporter: 'reportingComponent' | 'reportingController',

@@ -1,4 +1,3 @@
-/** Tables of the defaults that LimitRanges set, and of the amounts that they reject. */
 import { expect, test } from 'vitest';
 import type {
   Container,

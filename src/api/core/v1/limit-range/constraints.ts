@@ -21,7 +21,6 @@ import {
   resourceQuantities,
 } from '../pod/resources.ts';
 
-/** The requests and limits that an item of a LimitRange bounds. */
 interface Amounts {
   requests: ResourceQuantities;
   limits: ResourceQuantities;
@@ -63,7 +62,6 @@ const itemErrors = (item: LimitRangeItem, amounts: Amounts): string[] => [
   ...each(item.maxLimitRequestRatio, (name, ratio) => aboveRatio(item, name, ratio, amounts)),
 ];
 
-/** Returns the errors for all resources of a list, in the order of their names. */
 const each = (
   list: Record<string, string> | undefined,
   check: (name: string, enforced: Quantity) => string | undefined,
@@ -75,7 +73,7 @@ const each = (
       return (enforced && check(name, enforced)) ?? [];
     });
 
-/** Returns the errors in the form of Go's aggregated errors: each text once, in brackets if there are several; undefined without errors. */
+/** Formats the errors like Go's aggregated errors: each text once, in brackets if there are several. */
 function joined(errors: readonly string[]): string | undefined {
   const texts = [...new Set(errors)];
   return texts.length > 1 ? `[${texts.join(', ')}]` : texts[0];

@@ -17,7 +17,6 @@ interface WithResources {
   resources?: ResourceRequirements;
 }
 
-/** Sets the LimitRange's default requests and limits in containers that lack them, and lists in the annotation what was set. */
 export function setContainerDefaults(pod: Pod, { spec }: LimitRange): void {
   const defaults = { limits: {} as Amounts, requests: {} as Amounts };
   for (const item of spec?.limits ?? []) {
@@ -36,7 +35,6 @@ export function setContainerDefaults(pod: Pod, { spec }: LimitRange): void {
   pod.metadata.annotations = { ...pod.metadata.annotations, [LIMIT_RANGER_ANNOTATION]: text };
 }
 
-/** Sets the requests and limits that the container does not have. Returns the texts that describe the changes. */
 function setIn(
   container: WithResources,
   list: string,

@@ -7,10 +7,6 @@ import type { LimitRange, LimitRangeItem } from '../../../generated/types.ts';
 import { column, nameColumn } from '../../../table.ts';
 import { validateLimitRange } from './validation.ts';
 
-/**
- * Sets the defaults of an item for containers: the default limit is the maximum; the default request is the default limit or else the
- * minimum.
- */
 function defaultItem(item: LimitRangeItem): void {
   if (item.type !== 'Container') return;
   const limits = { ...item.max, ...item.default };

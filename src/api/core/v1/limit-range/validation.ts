@@ -35,8 +35,8 @@ function validateNames(item: LimitRangeItem, list: (typeof LISTS)[number], path:
 type Amounts = Record<(typeof LISTS)[number], Quantity | undefined>;
 
 /**
- * Pairs of lists, each list followed by its name in errors. The amount in the first list must not be greater than the amount in the second
- * list. The last two elements are the list in the path of the error, and the list whose amount the error shows.
+ * The amount in the first list must not be greater than the amount in the second list. Each list is followed by its name in errors. The
+ * last two elements are the list in the path of the error, and the list whose amount the error shows.
  */
 const ORDERS = [
   ['min', 'min value', 'max', 'max value', 'min', 'min'],
@@ -68,7 +68,6 @@ function validateRatio({ maxLimitRequestRatio: ratio, min, max }: Amounts, name:
   return errors;
 }
 
-/** Requires that the default limit and the default request of a resource that cannot be overcommitted are equal. */
 function validateEqualDefaults(amounts: Amounts, name: string, path: string): FieldError[] {
   const { default: limit, defaultRequest: request } = amounts;
   if (isOvercommitable(name) || limit === undefined || request === undefined) return [];

@@ -13,7 +13,7 @@ import type { Namespace } from '../../../generated/types.ts';
 import { onCreate } from '../../../rules.ts';
 import { ageColumn, column, nameColumn } from '../../../table.ts';
 
-/** The label whose value is the Namespace's name, so that label selectors can select a Namespace by name. */
+/** The value of this label is the Namespace's name, so that label selectors can select a Namespace by name. */
 const NAME_LABEL = 'kubernetes.io/metadata.name';
 const STANDARD_FINALIZERS = new Set(['kubernetes', 'orphan', 'foregroundDeletion']);
 

@@ -5,7 +5,6 @@ import { onUpdate } from '../../../rules.ts';
 import { nodeColumns } from './table.ts';
 import { validateNode, validateNodeUpdate } from './validation.ts';
 
-/** Sets podCIDRs from podCIDR, or podCIDR from podCIDRs, so that podCIDR is the first of podCIDRs. */
 function syncPodCidrs({ spec }: Node): void {
   if (spec === undefined) return;
   if (spec.podCIDR) {

@@ -70,7 +70,6 @@ export function validateNode(node: Node): FieldError[] {
   return errors;
 }
 
-/** Rejects duplicate addresses, and changes of podCIDRs or providerID once they are set. */
 export function validateNodeUpdate(node: Node, old: Node): FieldError[] {
   const errors: FieldError[] = [];
   const seen = new Set<string>();

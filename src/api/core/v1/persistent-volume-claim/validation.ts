@@ -46,7 +46,7 @@ export function validateClaimUpdate(claim: PersistentVolumeClaim, old: Persisten
   const errors: FieldError[] = [];
   const [spec = {}, oldSpec = {}] = [claim.spec, old.spec];
   const allowed = { ...spec };
-  // An absent volume name may be set. An absent class may be set too, because the claim may be older than the default class.
+  // The class may be set later, because the claim may be older than the default class.
   if (!oldSpec.volumeName) setOrDelete(allowed, 'volumeName', oldSpec.volumeName);
   if (oldSpec.storageClassName === undefined) setOrDelete(allowed, 'storageClassName', undefined);
   const growth = compareQuantities(requestOf(claim), requestOf(old));
@@ -72,11 +72,9 @@ export function validateClaimUpdate(claim: PersistentVolumeClaim, old: Persisten
 const requestOf = ({ spec }: PersistentVolumeClaim): Quantity => quantityOrZero(spec?.resources?.requests?.['storage']);
 
 /**
- * Returns the reason for which admission rejects the update of the claim from `old`; undefined if the requested size
- * does not grow. No claim can grow, even if `storageClass` allows expansion: lifepod's volumes are folders and cannot
- * be resized. `storageClass`: the class that the claim names; undefined if the claim names none or the class does not
- * exist.
- * Source: the admission plugin PersistentVolumeClaimResize.
+ * Returns why admission rejects the update of the claim; undefined if the requested size does not grow. No claim can grow: lifepod's
+ * volumes are folders and cannot be resized. `storageClass`: the class that the claim names; undefined if the claim names none or the class
+ * does not exist. Source: the admission plugin PersistentVolumeClaimResize.
  */
 export function growthRefusal(
   claim: PersistentVolumeClaim,

@@ -4,7 +4,6 @@ import { fractionWarnings } from '../fraction-warnings.ts';
 
 const CLASS_ANNOTATION = 'volume.beta.kubernetes.io/storage-class';
 
-/** Warns about sizes that are not whole bytes. `path`: the path of the spec. */
 export const claimSpecWarnings = (spec: PersistentVolumeClaimSpec | undefined, path: string): string[] => [
   ...fractionWarnings(spec?.resources?.requests, ['storage'], `${path}.resources.requests`),
   ...fractionWarnings(spec?.resources?.limits, ['storage'], `${path}.resources.limits`),

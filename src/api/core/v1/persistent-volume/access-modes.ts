@@ -1,7 +1,4 @@
-/**
- * Validates the access modes and volume modes of PersistentVolumes and claims, and abbreviates access modes.
- * Source: v1.33 (behavior and wording).
- */
+/** Source: v1.33 (behavior and wording). */
 import { type FieldError, forbidden, notSupported, required } from '../../../../machinery/field-error.ts';
 
 const ABBREVIATIONS: readonly (readonly [mode: string, abbreviation: string])[] = [
@@ -13,7 +10,7 @@ const ABBREVIATIONS: readonly (readonly [mode: string, abbreviation: string])[] 
 const SUPPORTED = ABBREVIATIONS.map(([mode]) => mode).sort();
 const VOLUME_MODES = ['Block', 'Filesystem'];
 
-/** The abbreviated access modes for a table, such as `RWO,ROX`. */
+/** Returns a text such as `RWO,ROX`. */
 export const accessModesCell = (modes: readonly string[] | undefined): string =>
   ABBREVIATIONS.filter(([mode]) => modes?.includes(mode))
     .map(([, abbreviation]) => abbreviation)

@@ -20,7 +20,6 @@ import { validateAccessModes, validateVolumeMode } from './access-modes.ts';
 
 const RECLAIM_POLICIES = ['Delete', 'Recycle', 'Retain'];
 
-/** The fields for the types of volumes. A PersistentVolume has exactly one of these fields. */
 const SOURCES = [
   'awsElasticBlockStore',
   'azureDisk',

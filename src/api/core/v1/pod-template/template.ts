@@ -1,6 +1,6 @@
 /**
- * Templates for Pods: their defaults, validation and warnings, for all kinds with a template. A template is validated like a Pod. Admission
- * applies only to the Pods created from it.
+ * Templates for Pods: their defaults, validation and warnings. A template is validated like a Pod. Admission applies only to the Pods
+ * created from it.
  * Source: ValidatePodTemplateSpec of pkg/apis/core/validation, and pkg/api/pod of v1.33.
  */
 import { allErrors, type FieldError, firstErrors, forbidden, invalid } from '../../../../machinery/field-error.ts';
@@ -18,7 +18,7 @@ import { validateDeletionCost } from '../pod/deletion-cost.ts';
 import { formFaults, validatePod } from '../pod/validation/validation.ts';
 import { podWarnings } from '../pod/validation/warnings.ts';
 
-/** Returns a Pod with the template's labels, annotations and spec. The Pod and the template share these objects. */
+/** The Pod and the template share the labels, annotations and spec. */
 const podOf = (template: PodTemplateSpec | undefined): Pod => ({
   apiVersion: 'v1',
   kind: 'Pod',
@@ -31,24 +31,22 @@ const podOf = (template: PodTemplateSpec | undefined): Pod => ({
   spec: specOf(template ?? {}),
 });
 
-/** The cell with the names or images of the app containers of a template. */
 export const containersCell = (template: PodTemplateSpec | undefined, field: 'name' | 'image'): string =>
   (template?.spec?.containers ?? []).map((container) => container[field] ?? '').join(',');
 
-/** Sets the defaults of the template's spec. */
 export function defaultTemplate(template: PodTemplateSpec): void {
   template.spec ??= { containers: [] };
   template.spec.containers ??= [];
   defaultPodSpec(template.spec);
 }
 
-/** Removes the fields of disabled features, except fields that `old` also has. */
+/** Keeps fields that `old` also has. */
 export const dropDisabledTemplateFields = (template: PodTemplateSpec | undefined, old?: PodTemplateSpec): void =>
   dropDisabledFields(podOf(template), old && podOf(old));
 
 /**
- * Like podOf(), but returns a copy in which absent fields are set from annotations or to their defaults. In the template itself, fields
- * given in annotations remain only in the annotations.
+ * Like podOf(), but returns a copy in which absent fields are set from annotations or to their defaults. The template itself keeps the
+ * annotations without the fields.
  */
 export function expandedTemplate(template: PodTemplateSpec | undefined): Pod {
   const pod = copyJson(podOf(template));
@@ -67,9 +65,9 @@ function faultsOf(template: PodTemplateSpec | undefined): FormFault[] {
 }
 
 /**
- * Validates a template at a path. `old`: the template that is replaced; undefined on create. On create, the annotations of older-forms.ts
- * and defer-settings.ts must equal the fields that they represent. On update, they must only be decodable, and only if any annotation has
- * changed. The AppArmor annotations must always match the fields.
+ * `old`: the template that is replaced; undefined on create. On create, the annotations of older-forms.ts and defer-settings.ts must equal
+ * the fields that they represent. On update, they must only be decodable, and only if any annotation has changed. The AppArmor annotations
+ * must always match the fields.
  */
 export function validateTemplate(
   template: PodTemplateSpec | undefined,
@@ -92,7 +90,7 @@ export function validateTemplate(
   return errors;
 }
 
-/** Returns the warnings about a template at a path. `old`: the template that is replaced; undefined on create. */
+/** `old`: the template that is replaced; undefined on create. */
 export function templateWarnings(
   template: PodTemplateSpec | undefined,
   old: PodTemplateSpec | undefined,

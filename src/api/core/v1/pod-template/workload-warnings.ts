@@ -11,7 +11,6 @@ interface Workload extends KubeObject {
   spec?: { template?: PodTemplateSpec };
 }
 
-/** Warns about a name that is not a DNS label. */
 export function nameWarnings({ metadata }: KubeObject): string[] {
   const texts = dns1123LabelErrors(metadata.name);
   const advice =
@@ -19,7 +18,6 @@ export function nameWarnings({ metadata }: KubeObject): string[] {
   return texts.length === 0 ? [] : [`${advice}: [${texts.join(' ')}]`];
 }
 
-/** Returns warnings about the name of a new object, and about the template of an object that is new or has a new generation. */
 export const workloadWarnings = (object: Workload, old?: Workload): string[] =>
   object.metadata.generation === old?.metadata.generation
     ? []

@@ -1,7 +1,5 @@
 /**
- * Admission of new Pods that depends on other objects: the plugins ServiceAccount and Priority.
- * The admit functions read only their arguments and modify the Pod. On create, after the defaults are set, the API server looks up the
- * other objects and passes them.
+ * Admission of new Pods that depends on other objects: the plugins ServiceAccount and Priority. The caller looks up the other objects.
  * Source: plugin/pkg/admission/serviceaccount and plugin/pkg/admission/priority of v1.33 (behavior and wording).
  */
 import type { Container, Pod, PriorityClass, ServiceAccount, Volume } from '../../../generated/types.ts';
@@ -14,13 +12,12 @@ export const DEFAULT_SERVICE_ACCOUNT = 'default';
 const TOKEN_SECONDS = 3607;
 const FILE_MODE = 0o644;
 
-/** The values of the priority classes that every cluster has, by name. */
+/** Every cluster has these priority classes. */
 export const systemPriorities: Readonly<Record<string, number>> = {
   'system-cluster-critical': 2_000_000_000,
   'system-node-critical': 2_000_001_000,
 };
 
-/** The name of the Pod's ServiceAccount; `default` if the Pod names none. */
 export const serviceAccountNameOf = (pod: Pod): string => pod.spec?.serviceAccountName || DEFAULT_SERVICE_ACCOUNT;
 
 const DEFAULT_POLICY = 'PreemptLowerPriority';
@@ -30,9 +27,8 @@ export const defaultPriorityClass = (classes: readonly PriorityClass[]): Priorit
   classes.filter(({ globalDefault }) => globalDefault === true).sort((a, b) => (a.value ?? 0) - (b.value ?? 0))[0];
 
 /**
- * Sets the Pod's priority and preemption policy to those of its class. A Pod that names no class gets the default class or, if there is
- * none, the priority 0 and the policy PreemptLowerPriority. Throws 403 if the named class is neither in `classes` nor a system class, or
- * if the Pod specifies another priority or policy.
+ * Sets the Pod's priority and preemption policy to those of its class. Throws 403 if the named class is neither in `classes` nor a system
+ * class, or if the Pod specifies another priority or policy.
  */
 export function admitPriority(pod: Pod, classes: readonly PriorityClass[]): void {
   const { spec } = pod;
@@ -60,11 +56,10 @@ export function admitPriority(pod: Pod, classes: readonly PriorityClass[]): void
 }
 
 /**
- * Sets the name of the Pod's ServiceAccount, and adds the account's pull secrets if the Pod has none. Unless
- * automountServiceAccountToken of the Pod or, by default, of the account is false, mounts a volume with a token, the
- * cluster's CA and the name of the namespace in each container that has no other mount at SERVICE_ACCOUNT_MOUNT_PATH.
- * If a container mounts the volume, the volume is added, unless the Pod already has a volume whose name starts with
- * `kube-api-access-`. `volumeSuffix`: the random end of the name of an added volume.
+ * Sets the name of the Pod's ServiceAccount, and adds the account's pull secrets if the Pod has none. Mounts a volume with a token, the
+ * cluster's CA and the name of the namespace, unless automountServiceAccountToken of the Pod or, by default, of the account is false. A
+ * container with another mount at SERVICE_ACCOUNT_MOUNT_PATH keeps this mount. `volumeSuffix`: the random end of the name of an added
+ * volume.
  */
 export function admitServiceAccount(pod: Pod, account: ServiceAccount | undefined, volumeSuffix: string): void {
   const spec = pod.spec;

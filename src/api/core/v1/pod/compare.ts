@@ -1,6 +1,5 @@
 /** Compares API values like upstream's semantic equality, and lists the differences between two values. */
 
-/** Whether the value counts as absent: undefined, null, or an empty list, map or string. */
 export const isEmpty = (value: unknown): boolean =>
   value === undefined ||
   value === null ||
@@ -9,7 +8,7 @@ export const isEmpty = (value: unknown): boolean =>
 
 const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null;
 
-/** Whether the values are equal. All values that count as absent are equal. */
+/** All values that count as absent are equal. */
 export function sameValue(a: unknown, b: unknown): boolean {
   if (a === b) return true;
   if (isEmpty(a) || isEmpty(b)) return isEmpty(a) && isEmpty(b);

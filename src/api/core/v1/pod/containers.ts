@@ -1,7 +1,3 @@
-/**
- * The containers of all lists of a Pod, the paths that messages use for them, and checks for sidecars and for defer containers that run
- * before the exit of the app containers.
- */
 import type {
   Container,
   ContainerPort,
@@ -12,19 +8,18 @@ import type {
 
 export type AnyContainer = Container | DeferContainer | EphemeralContainer;
 
-/** Whether the init container is a native sidecar, which keeps running while the app containers run. Source: KEP-753. */
+/** A native sidecar is an init container that keeps running while the app containers run. Source: KEP-753. */
 export const isSidecar = (container: { restartPolicy?: string }): boolean => container.restartPolicy === 'Always';
 
-/** Whether the defer container runs before the app containers are stopped. True for all triggers except PostExit. */
 export const runsBeforeExit = (entry: { trigger?: string }): boolean => entry.trigger !== 'PostExit';
 
 export interface ContainerAtPath {
   container: AnyContainer;
-  /** The path of the container, such as `spec.initContainers[0]`. */
+  /** Such as `spec.initContainers[0]`. */
   path: string;
 }
 
-/** All containers with their paths: init, app, defer and ephemeral containers. The order is upstream's, with defer containers added. */
+/** The order is upstream's, with defer containers added. */
 export function containersWithPath(spec: PodSpec): ContainerAtPath[] {
   const found: ContainerAtPath[] = [];
   for (const field of CONTAINER_LISTS) {
@@ -40,7 +35,6 @@ const CONTAINER_LISTS = ['initContainers', 'containers', 'deferContainers', 'eph
 /** The spec of a Pod; for a Pod without a spec, a spec without containers. */
 export const specOf = ({ spec }: { spec?: PodSpec }): PodSpec => spec ?? { containers: [] };
 
-/** The containers of all lists of a Pod. */
 export const containersOf = ({ spec }: { spec?: PodSpec }): AnyContainer[] =>
   CONTAINER_LISTS.flatMap((field) => spec?.[field] ?? []);
 

@@ -7,11 +7,10 @@ import type {
 } from '../../../generated/types.ts';
 import { pullPolicyOf } from './pull-policy.ts';
 
-/** The default mode of files in volumes: 0644. */
+/** 0644 in octal. */
 const DEFAULT_FILE_MODE = 420;
 const DEFAULT_TOKEN_SECONDS = 3600;
 
-/** Sets the defaults of a volume. A volume without a source becomes an emptyDir. */
 export function defaultVolume(volume: Volume): void {
   const sources = Object.entries(volume).filter(([field, value]) => field !== 'name' && value != null);
   if (sources.length === 0) volume.emptyDir = {};
@@ -64,7 +63,7 @@ export function defaultFieldRef(reference: ObjectFieldSelector): void {
   reference.apiVersion ||= 'v1';
 }
 
-/** Sets the default divisor. Zero means one unit of the resource. */
+/** Zero means one unit of the resource. */
 export function defaultResourceFieldRef(reference: ResourceFieldSelector): void {
   reference.divisor ??= '0';
 }

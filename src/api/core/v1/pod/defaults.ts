@@ -1,8 +1,8 @@
 /**
  * Sets the defaults of a Pod; setting them again changes nothing. Fields that depend on other objects (ServiceAccount, PriorityClass,
  * RuntimeClass) are set in admission.ts and runtime-class.ts.
- * Sources: the API defaults of v1.33, and its admission plugins Priority and DefaultTolerationSeconds, which are enabled by default;
- * for defer containers, their specification.
+ * Sources: the API defaults of v1.33, and its admission plugins Priority and DefaultTolerationSeconds, which are enabled by default; for
+ * defer containers, their specification.
  */
 import type {
   DeferContainer,
@@ -23,7 +23,7 @@ import { pullPolicyOf } from './pull-policy.ts';
 const DEFAULT_GRACE_PERIOD_SECONDS = 30;
 const DEFAULT_TOLERATION_SECONDS = 300;
 
-/** Sets the defaults in `pod`. `old`: the Pod that is replaced; undefined on create. */
+/** `old`: the Pod that is replaced; undefined on create. */
 export function defaultPod(pod: Pod, old?: Pod): void {
   pod.spec ??= { containers: [] };
   const spec = pod.spec;
@@ -42,7 +42,6 @@ export function defaultPod(pod: Pod, old?: Pod): void {
   defaultPriority(spec, old?.spec);
 }
 
-/** Sets the defaults that apply both to the spec of a Pod and to the spec of a template. */
 export function defaultPodSpec(spec: PodSpec): void {
   if ((spec.deferContainers ?? []).length > 0) defaultDefers(spec);
   for (const { container } of containersWithPath(spec)) defaultContainer(container);
@@ -50,8 +49,8 @@ export function defaultPodSpec(spec: PodSpec): void {
 }
 
 /**
- * The spec of a stored Pod, with this version's defaults for defer containers. A Pod that an older version of lifepod stored lacks the
- * defaults of newer fields. Without these defaults, every update of such a Pod would seem to change the spec.
+ * Returns the spec of a stored Pod, with this version's defaults for defer containers. A Pod that an older version of lifepod stored lacks
+ * the defaults of newer fields. Without these defaults, every update of such a Pod would seem to change the spec.
  */
 export function currentSpec({ spec }: Pod): PodSpec {
   if (spec === undefined) return { containers: [] };
@@ -62,8 +61,8 @@ export function currentSpec({ spec }: Pod): PodSpec {
 }
 
 /**
- * Sets the priority of a Pod with a system class, because static Pods pass through no admission. On an update, keeps the priority and
- * the preemption policy that the client omits. The priority of any other new Pod is set by admission, from the Pod's class.
+ * Sets the priority of a Pod with a system class, because static Pods pass through no admission. On an update, keeps the priority and the
+ * preemption policy that the client omits. Admission sets the priority of other new Pods.
  */
 function defaultPriority(spec: PodSpec, old: PodSpec | undefined): void {
   const priority = old?.priority ?? systemPriorities[spec.priorityClassName ?? ''];
@@ -71,7 +70,6 @@ function defaultPriority(spec: PodSpec, old: PodSpec | undefined): void {
   if (old?.preemptionPolicy !== undefined) spec.preemptionPolicy ??= old.preemptionPolicy;
 }
 
-/** Sets the defaults of the fields that configure defer containers, and the defaults that only defer containers have. */
 function defaultDefers(spec: PodSpec): void {
   spec.prePullDeferImages ??= true;
   spec.preStopPolicy ||= 'Concurrent';
@@ -99,7 +97,7 @@ function defaultSpec(spec: PodSpec): void {
   for (const volume of spec.volumes ?? []) defaultVolume(volume);
 }
 
-/** Sets serviceAccount and serviceAccountName to the same value, because serviceAccount is the old name of the field. */
+/** serviceAccount is the old name of the field. */
 function defaultServiceAccountAlias(spec: PodSpec): void {
   const name = spec.serviceAccountName || spec.serviceAccount;
   if (name) {
@@ -155,8 +153,8 @@ function defaultHttpGet(action: HTTPGetAction): void {
 }
 
 /**
- * Adds a toleration of 5 minutes for a node that is not ready and one for a node that is unreachable, each only if no
- * toleration of the Pod covers that taint.
+ * Adds a toleration of 5 minutes for a node that is not ready and one for a node that is unreachable, each only if no toleration of the Pod
+ * covers that taint.
  */
 function defaultTolerations(spec: PodSpec): void {
   for (const key of ['node.kubernetes.io/not-ready', 'node.kubernetes.io/unreachable']) {
@@ -172,7 +170,7 @@ function defaultTolerations(spec: PodSpec): void {
   }
 }
 
-/** Removes the fields whose value is false, because upstream omits false for these fields. */
+/** Upstream omits false for these fields. */
 function dropFalse<T extends object>(object: T, fields: readonly (keyof T)[]): void {
   for (const field of fields) if (object[field] === false) delete object[field];
 }

@@ -1,4 +1,3 @@
-/** Tests the fields, defaults, admission and table rows of defer containers. validate-defers.test.ts tests their validation. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { jsonFields } from '../../../facts/facts.ts';

@@ -1,8 +1,6 @@
 /**
- * The subresource `defer` of a Pod: lets a client skip a defer container while the Pod terminates.
- *
- * A write only adds the name of the defer container to the list status.termination.skip. The node reads the list and skips the
- * container.
+ * The subresource `defer` of a Pod: lets a client skip a defer container while the Pod terminates. A write only adds the name of the defer
+ * container to the list status.termination.skip, which the node reads.
  * Source: the specification of defer containers, "Time".
  */
 import { notSupported, required } from '../../../../machinery/field-error.ts';
@@ -17,10 +15,9 @@ import { withSkips } from './strategy.ts';
 const CONTROL = { group: 'lifepod.io', version: 'v1', kind: 'DeferControl', schema: 'io.lifepod.v1.DeferControl' };
 
 /**
- * Adds the defer container that the body names to status.termination.skip. Throws 422 if the body names no defer
- * container of the Pod. Throws 409 if the Pod is a mirror Pod, if its node has not set status.termination, or if the
- * Pod has ended although the defer container has not terminated. Changes nothing if the defer container has terminated
- * or is already in the list.
+ * Adds the defer container that the body names to status.termination.skip. Throws 422 if the body names no defer container of the Pod.
+ * Throws 409 if the Pod is a mirror Pod or not terminating, or if the Pod has ended although the defer container has not terminated.
+ * Changes nothing if the defer container has terminated or is already in the list.
  */
 function giveUp(old: Pod, body: KubeObject): Pod {
   const { name } = old.metadata;
@@ -46,7 +43,6 @@ function giveUp(old: Pod, body: KubeObject): Pod {
   };
 }
 
-/** The names of the defer containers that the change from `old` to `pod` adds to status.termination.skip. */
 const newlySkipped = (pod: Pod, old: Pod): string[] => {
   const before = new Set(old.status?.termination?.skip);
   return (pod.status?.termination?.skip ?? []).filter((name) => !before.has(name));

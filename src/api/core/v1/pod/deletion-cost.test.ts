@@ -8,7 +8,6 @@ import { validatePodStatusUpdate } from './validation/validate-status.ts';
 import { validatePodUpdate } from './validation/validate-update.ts';
 import { validatePodCreate } from './validation/validation.ts';
 
-/** Returns a Pod with the cost in the annotation; without the annotation if the cost is undefined. */
 function podWith(cost: string | undefined): Pod {
   const annotations: Record<string, string> = cost === undefined ? {} : { [DELETION_COST]: cost };
   const pod: Pod = {

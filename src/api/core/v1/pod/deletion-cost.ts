@@ -12,8 +12,8 @@ export const DELETION_COST = 'controller.kubernetes.io/pod-deletion-cost';
 type Annotated = { metadata?: Pick<ObjectMeta, 'annotations'> };
 
 /**
- * Returns the cost; 0 without the annotation. Returns undefined if the text is not a 32-bit integer, or starts with `+` or with a zero that
- * other digits follow.
+ * Returns 0 without the annotation; undefined if the text is not a 32-bit integer, or starts with `+` or with a zero that other digits
+ * follow.
  */
 export function deletionCost({ metadata }: Annotated): number | undefined {
   const text = metadata?.annotations?.[DELETION_COST];
@@ -23,7 +23,7 @@ export function deletionCost({ metadata }: Annotated): number | undefined {
   return cost >= -(2 ** 31) && cost < 2 ** 31 ? cost : undefined;
 }
 
-/** Rejects an invalid cost, unless the cost of `old`, the Pod or template that is replaced, is invalid too. */
+/** `old`: the Pod or template that is replaced. It may keep an invalid cost. */
 export function validateDeletionCost(object: Annotated, old?: Annotated): FieldError[] {
   if (deletionCost(object) !== undefined || (old !== undefined && deletionCost(old) === undefined)) return [];
   const text = object.metadata?.annotations?.[DELETION_COST];

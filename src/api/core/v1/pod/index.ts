@@ -1,12 +1,10 @@
 /**
  * The Pod: defaults, validation, changes on each write, subresources and table.
  *
- * Boundary: the functions in podKind need no other objects than the Pod and, on update, the Pod that it replaces. Rules
- * that need other objects are in admission.ts and runtime-class.ts: on create, after the defaults, the API server calls
- * admitServiceAccount(), admitPriority() and admitRuntimeClass() or, for a mirror Pod, only admitMirrorPod().
- * Invariants: defaults are idempotent and keep valid Pods valid. A new Pod gets a phase, a qosClass, which never
- * changes, and a generation, which increases when an update changes the spec or a delete request sets the
- * deletionTimestamp, but not on binding.
+ * Boundary: the functions in podKind need no other objects than the Pod and, on update, the Pod that it replaces. Rules that need other
+ * objects are in admission.ts and runtime-class.ts.
+ * Invariants: defaults are idempotent and keep valid Pods valid. A new Pod gets a phase, a qosClass, which never changes, and a generation,
+ * which increases when an update changes the spec or a delete request sets the deletionTimestamp, but not on binding.
  */
 import { kind } from '../../../declaration.ts';
 import type { Pod } from '../../../generated/types.ts';

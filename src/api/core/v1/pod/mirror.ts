@@ -1,5 +1,5 @@
 /**
- * Mirror Pods: Pods in the API that show the static Pods, which a node runs from files. An annotation identifies the static Pod.
+ * Mirror Pods: Pods in the API that show the static Pods, which a node runs from files.
  * Source: pkg/apis/core/validation, the admission plugins ServiceAccount and NodeRestriction of v1.33 (rules, wording);
  * podutil.HasAPIObjectReference of v1.34 (the references that a static Pod may not have).
  */
@@ -31,8 +31,8 @@ export function validateMirrorUpdate(pod: Pod, old: Pod): FieldError[] {
 }
 
 /**
- * Throws 403 if the mirror Pod refers to other objects of the API, or if its creator is not a node (`byNode` is false). The second rule
- * is lifepod's: upstream allows any client to create mirror Pods, which the node then deletes.
+ * Throws 403 if the mirror Pod refers to other objects of the API, or if its creator is not a node (`byNode` is false). The second rule is
+ * lifepod's: upstream allows any client to create mirror Pods, which the node then deletes.
  */
 export function admitMirrorPod(pod: Pod, byNode: boolean): void {
   const refuse = (cause: string) => forbiddenPod(pod, cause);
@@ -44,5 +44,5 @@ export function admitMirrorPod(pod: Pod, byNode: boolean): void {
   if (reference !== undefined) throw refuse(`node ${nodeName} can not create pods that reference ${reference}`);
 }
 
-/** The plural names of the resources whose objects the Pod refers to, such as serviceaccounts and secrets. May have duplicates. */
+/** Returns plural names such as serviceaccounts and secrets, with duplicates. */
 export const apiReferences = (pod: Pod): string[] => [...referencesOf(pod)].map(({ resource }) => resource);

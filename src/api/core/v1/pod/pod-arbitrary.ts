@@ -12,7 +12,7 @@ import { terminationReasons } from './status/termination-reasons.ts';
 
 const optional = <T>(value: fc.Arbitrary<T>): fc.Arbitrary<T | undefined> => fc.option(value, { nil: undefined });
 
-/** Returns a copy without undefined fields, by converting the value to JSON and back. */
+/** JSON drops undefined fields. */
 const compact = <T>(value: T): T => JSON.parse(JSON.stringify(value)) as T;
 
 export const resources: fc.Arbitrary<ResourceRequirements> = fc
@@ -89,7 +89,6 @@ const defer = (name: string, trigger: 'PreExit' | 'PostExit'): fc.Arbitrary<Defe
     })
     .map(({ common, ...rest }) => compact({ ...common, ...rest, image: rest.imageFrom ? undefined : common.image }));
 
-/** Generates the settings that extend the grace period: no extension, deferContainerGracePeriodExtension, or an interval and a count. */
 const graceExtension = fc.constantFrom<Partial<PodSpec>>(
   {},
   { deferContainerGracePeriodExtension: true },
@@ -105,7 +104,6 @@ const volumeSource: fc.Arbitrary<Omit<Volume, 'name'>> = fc.constantFrom<Omit<Vo
   { projected: { sources: [{ configMap: { name: 'c' } }] } },
 );
 
-/** Generates specs of Pods. `defers`: whether the specs may contain defer containers and their settings. */
 const specs = (defers: boolean): fc.Arbitrary<PodSpec> =>
   fc
     .record({
@@ -152,5 +150,4 @@ const specs = (defers: boolean): fc.Arbitrary<PodSpec> =>
 
 export const podSpecs = specs(true);
 
-/** Generates specs without defer containers and without their settings. */
 export const podSpecsWithoutDefers = specs(false);

@@ -1,4 +1,3 @@
-/** Pods, containers, statuses and nodes for tests. */
 import type {
   Container,
   ContainerStatus,

@@ -1,7 +1,4 @@
-/**
- * The default pull policy of an image: Always if the tag is latest (even with a digest), or if there is neither a tag nor a digest;
- * otherwise, and for an empty name, IfNotPresent. Source: v1.33.
- */
+/** Returns the default: Always if the tag is latest (even with a digest), or if there is neither a tag nor a digest. Source: v1.33. */
 export function pullPolicyOf(image: string): 'Always' | 'IfNotPresent' {
   if (image === '') return 'IfNotPresent';
   const [name = '', digest] = image.split('@');

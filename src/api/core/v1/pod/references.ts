@@ -1,14 +1,13 @@
 /**
- * The objects of the API to which a Pod refers by name. All of them except ClusterTrustBundles are in the namespace of the Pod.
+ * The objects of the API to which a Pod refers by name. All of them except ClusterTrustBundles are in the namespace of the Pod. References
+ * in defer containers are included.
  * Source: VisitPodSecretNames and VisitPodConfigmapNames of pkg/api/v1/pod, HasAPIObjectReference of pkg/api/pod, and
- * k8s.io/dynamic-resource-allocation/resourceclaim of v1.33 (behavior). References in the containers of all lists are included, also in
- * defer containers.
+ * k8s.io/dynamic-resource-allocation/resourceclaim of v1.33 (behavior).
  */
 import type { Pod, PodResourceClaim, Volume } from '../../../generated/types.ts';
 import { type AnyContainer, containersOf } from './containers.ts';
 
 export interface PodReference {
-  /** The plural of the kind of the object. */
   resource:
     | 'serviceaccounts'
     | 'secrets'
@@ -16,7 +15,7 @@ export interface PodReference {
     | 'persistentvolumeclaims'
     | 'resourceclaims'
     | 'clustertrustbundles';
-  /** The name of the object; empty if the Pod names no object, as for a token of its ServiceAccount, or if the object has no name yet. */
+  /** Empty if the Pod names no object, as for a token of its ServiceAccount, or if the object has no name yet. */
   name: string;
 }
 
@@ -25,7 +24,7 @@ const to = (resource: PodReference['resource'], name: string | undefined): PodRe
   name: name ?? '',
 });
 
-/** Yields the references of the Pod. An object to which the Pod refers several times is yielded several times. */
+/** An object to which the Pod refers several times is yielded several times. */
 export function* referencesOf(pod: Pod): Generator<PodReference> {
   const { spec } = pod;
   if (spec?.serviceAccountName) yield to('serviceaccounts', spec.serviceAccountName);
@@ -35,7 +34,7 @@ export function* referencesOf(pod: Pod): Generator<PodReference> {
   for (const volume of spec?.volumes ?? []) yield* volumeReferences(pod, volume);
 }
 
-/** Returns the name of the ResourceClaim; undefined while the claim of a template has not been created. */
+/** Returns undefined while the claim of a template has not been created. */
 function resourceClaimName({ status }: Pod, { name, resourceClaimName: given }: PodResourceClaim): string | undefined {
   return given ?? status?.resourceClaimStatuses?.find((created) => created.name === name)?.resourceClaimName;
 }
@@ -66,7 +65,6 @@ function* volumeReferences(pod: Pod, volume: Volume): Generator<PodReference> {
   }
 }
 
-/** Yields the names of the Secrets with the credentials of a storage system. */
 function* volumeSecrets(volume: Volume): Generator<string> {
   const { azureFile, cephfs, cinder, flexVolume, rbd, scaleIO, iscsi, storageos, csi } = volume;
   if (azureFile?.secretName) yield azureFile.secretName;

@@ -1,13 +1,12 @@
 /**
  * The effective requests and limits of a Pod, computed from those of its containers.
  *
- * Init containers run sequentially and before the app containers, so the Pod needs the maximum of the largest init
- * container and the sum of the app containers. A sidecar keeps running, so its amount is added to the sum of the app
- * containers and to each later init container. Defer containers also run sequentially: PreExit entries while all app
- * containers run, PostExit entries while only the sidecars run. Defer containers without a request or limit above zero
- * are ignored. The Pod's overhead is added to the requests, and to those limits that exist.
- * Sources: Init Containers, "Resources" (v1.23 pages); KEP-753; resource helpers of v1.33; the specification of defer
- * containers.
+ * Init containers run sequentially and before the app containers, so the Pod needs the maximum of the largest init container and the sum of
+ * the app containers. A sidecar keeps running, so its amount is added to the sum of the app containers and to each later init container.
+ * Defer containers also run sequentially: PreExit entries while all app containers run, PostExit entries while only the sidecars run. Defer
+ * containers without a request or limit above zero are ignored. The Pod's overhead is added to the requests, and to those limits that
+ * exist.
+ * Sources: Init Containers, "Resources" (v1.23 pages); KEP-753; resource helpers of v1.33; the specification of defer containers.
  */
 import {
   addQuantities,
@@ -24,7 +23,7 @@ export type ResourceQuantities = ReadonlyMap<string, Quantity>;
 
 type ResourceTexts = Readonly<Record<string, string>>;
 
-/** Parses quantities by resource name. Omits invalid quantities, which validation rejects. Empty if `texts` is undefined. */
+/** Omits invalid quantities, which validation rejects. */
 export function resourceQuantities(texts: ResourceTexts | undefined): Map<string, Quantity> {
   const quantities = new Map<string, Quantity>();
   for (const [name, text] of Object.entries(texts ?? {})) {
@@ -34,23 +33,20 @@ export function resourceQuantities(texts: ResourceTexts | undefined): Map<string
   return quantities;
 }
 
-/**
- * Parses only the quantity of the resource `name`, because `texts` may contain many others; undefined if it is absent
- * or invalid.
- */
+/** Parses only the quantity of the resource `name`, because `texts` may contain many others; undefined if it is absent or invalid. */
 export const resourceQuantity = (texts: ResourceTexts | undefined, name: string): Quantity | undefined =>
   texts !== undefined && Object.hasOwn(texts, name) ? parseQuantity(texts[name] ?? '') : undefined;
 
 /**
- * The defer containers that count towards the Pod's resources: those with a request or limit above zero. The other entries run within
- * the Pod's control group and change neither the QoS class nor the effective resources.
+ * The defer containers with a request or limit above zero. The others run within the Pod's control group and change neither the QoS class
+ * nor the effective resources.
  */
 export const countedDefers = ({ deferContainers = [] }: Pick<PodSpec, 'deferContainers'>): DeferContainer[] =>
   deferContainers.filter(({ resources }) => resources !== undefined && hasAmounts(resources));
 
 const withAmounts = new WeakMap<ResourceRequirements, boolean>();
 
-/** Whether a request or limit is above zero. The object must be immutable, because the result is cached for it. */
+/** The object must be immutable, because the result is cached for it. */
 function hasAmounts(resources: ResourceRequirements): boolean {
   const known = withAmounts.get(resources);
   if (known !== undefined) return known;
@@ -61,7 +57,6 @@ function hasAmounts(resources: ResourceRequirements): boolean {
   return found;
 }
 
-/** The canonical texts of the quantities, sorted by the resource's name. */
 export const resourceTexts = (quantities: ResourceQuantities): Record<string, string> =>
   Object.fromEntries(
     [...quantities].sort(([a], [b]) => (a < b ? -1 : 1)).map(([name, quantity]) => [name, formatQuantity(quantity)]),
@@ -81,7 +76,6 @@ function raiseResources(into: Map<string, Quantity>, other: ResourceQuantities):
   }
 }
 
-/** The quantities of those resources that also occur in `named`. */
 function sharedResources(quantities: ResourceQuantities, named: ResourceQuantities): Map<string, Quantity> {
   const shared = new Map<string, Quantity>();
   for (const name of named.keys()) {
@@ -95,8 +89,8 @@ function aggregate(pod: Pod, of: (container: Container) => ResourceQuantities): 
   const running = new Map<string, Quantity>();
   for (const container of pod.spec?.containers ?? []) addResources(running, of(container));
   const sidecars = new Map<string, Quantity>();
-  // The maximum so far includes the sum of the sidecars so far, so a container can only change the resources that it names itself.
-  // Adding all resources of the sidecars for each container would take quadratic time.
+  // The maximum so far includes the sum of the sidecars so far, so a container can only change the resources that it names itself. Adding
+  // all resources of the sidecars for each container would take quadratic time.
   const initializing = new Map<string, Quantity>();
   for (const container of pod.spec?.initContainers ?? []) {
     const own = of(container);
@@ -119,7 +113,6 @@ function aggregate(pod: Pod, of: (container: Container) => ResourceQuantities): 
   return running;
 }
 
-/** The requests of a container. If a resource has a limit but no request, the limit is the request. */
 function requestsOf({ resources }: Container): ResourceQuantities {
   const requests = resourceQuantities(resources?.requests);
   for (const [name, text] of Object.entries(resources?.limits ?? {})) {
@@ -129,11 +122,11 @@ function requestsOf({ resources }: Container): ResourceQuantities {
   return requests;
 }
 
-/** The Pod's requests, computed from those that the containers specify, without the overhead. A limit does not count as a request. */
+/** The Pod's requests without the overhead. A limit does not count as a request. */
 export const namedRequests = (pod: Pod): ResourceQuantities =>
   aggregate(pod, ({ resources }) => resourceQuantities(resources?.requests));
 
-/** The Pod's limits, computed from those that the containers specify, without the overhead. Containers without a limit add nothing. */
+/** The Pod's limits without the overhead. Containers without a limit add nothing. */
 export const namedLimits = (pod: Pod): ResourceQuantities =>
   aggregate(pod, ({ resources }) => resourceQuantities(resources?.limits));
 
@@ -153,8 +146,8 @@ export function effectiveRequests(pod: Pod): ResourceQuantities {
 }
 
 /**
- * The maximum amounts that the Pod may use. If any container has no limit for a resource, the Pod has no limit for the resource, and
- * the result omits it. Defer containers that do not count are ignored, because they are limited by the Pod's control group.
+ * The maximum amounts that the Pod may use. The result omits a resource for which any container has no limit. Defer containers that do not
+ * count are ignored, because the Pod's control group limits them.
  */
 export function effectiveLimits(pod: Pod): Map<string, Quantity> {
   const limits = summedLimits(pod);
@@ -166,7 +159,7 @@ export function effectiveLimits(pod: Pod): Map<string, Quantity> {
   return limits;
 }
 
-/** The Pod's limits as upstream computes them: containers without a limit for a resource add nothing to the limit for the resource. */
+/** The Pod's limits with the overhead, as upstream computes them: a container without a limit for a resource adds nothing. */
 export const summedLimits = (pod: Pod): Map<string, Quantity> => sumLimits(pod, resourceQuantities);
 
 /** The value for one resource in summedLimits(), without parsing the other resources. */

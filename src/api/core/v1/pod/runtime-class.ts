@@ -1,15 +1,12 @@
-/**
- * Admission of a new Pod by its RuntimeClass: sets the overhead and the scheduling constraints of the class.
- * Source: plugin/pkg/admission/runtimeclass of v1.33 (behavior and wording).
- */
+/** Admission of a new Pod by its RuntimeClass. Source: plugin/pkg/admission/runtimeclass of v1.33 (behavior and wording). */
 import { jsonEqual } from '../../../../machinery/json-value.ts';
 import type { Pod, RuntimeClass, Toleration } from '../../../generated/types.ts';
 import { forbiddenPod } from './forbidden-pod.ts';
 import { resourceQuantities, resourceTexts } from './resources.ts';
 
 /**
- * Adds the overhead, node selector and tolerations of the class to the Pod. `runtimeClass`: the class that the Pod names; undefined if
- * the Pod names none or the class does not exist. Throws 403 if the named class does not exist, if the Pod's overhead or node selector
+ * Adds the overhead, node selector and tolerations of the class to the Pod. `runtimeClass`: the class that the Pod names; undefined if the
+ * Pod names none or the class does not exist. Throws 403 if the named class does not exist, if the Pod's overhead or node selector
  * conflicts with the class, or if the Pod sets an overhead but no class defines one.
  */
 export function admitRuntimeClass(pod: Pod, runtimeClass: RuntimeClass | undefined): void {

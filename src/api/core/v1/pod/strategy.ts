@@ -11,10 +11,6 @@ import { currentSpec } from './defaults.ts';
 import { hasEnded } from './status/final-phase.ts';
 import { qosClass } from './status/qos.ts';
 
-/**
- * Prepares a new Pod: sets the generation and the initial status, drops fields whose feature gates are off, reads the AppArmor annotations,
- * and removes annotations that mirror statuses.
- */
 export function preparePodForCreate(pod: Pod, context: WriteContext): void {
   pod.metadata.generation = 1;
   dropDisabledFields(pod);
@@ -34,10 +30,6 @@ export function preparePodForCreate(pod: Pod, context: WriteContext): void {
   }
 }
 
-/**
- * Prepares an update of a Pod: restores the status and the annotations that mirror it, drops fields whose feature gates are off, and
- * increments the generation if the spec has changed.
- */
 export function preparePodForUpdate(pod: Pod, old: Pod): void {
   if (old.status === undefined) delete pod.status;
   else pod.status = structuredClone(old.status);
@@ -48,8 +40,8 @@ export function preparePodForUpdate(pod: Pod, old: Pod): void {
 }
 
 /**
- * Returns the conditions with `condition`, which replaces the condition of the same type if there is one. If the replaced condition has
- * the same status, keeps its lastTransitionTime.
+ * Returns the conditions with `condition`, which replaces one of the same type. If the replaced condition has the same status, keeps its
+ * lastTransitionTime.
  */
 export function withCondition(
   conditions: readonly PodCondition[] | undefined,
@@ -65,8 +57,8 @@ export function withCondition(
 }
 
 /**
- * Copies fields from `old` that an update of the status must not lose: a client whose types lack the termination and the statuses of
- * defer containers omits both, and the node may send a termination without the latest skipped entries if it has not seen them yet.
+ * Copies fields from `old` that an update of the status must not lose: a client whose types lack the termination and the statuses of defer
+ * containers omits both, and the node may send a termination without the latest skipped entries if it has not seen them yet.
  */
 export function keepTermination(status: PodStatus, old: Pod): void {
   const { termination, deferContainerStatuses } = old.status ?? {};
@@ -79,16 +71,14 @@ export function keepTermination(status: PodStatus, old: Pod): void {
   }
 }
 
-/** Returns the termination with the names added to the skipped entries. */
 export function withSkips(termination: PodTermination, names: readonly string[]): PodTermination {
   const skip = [...new Set([...names, ...(termination.skip ?? [])])];
   return skip.length === 0 ? termination : { ...termination, skip };
 }
 
 /**
- * Decides whether a delete of the Pod is graceful (see KindDefinition.deletion). At the first delete, the Pod is deleted immediately if it
- * has no node or has ended, or if the grace period is 0. A later delete can only shorten the grace period, to 0 for an immediate deletion:
- * graceSeconds is at most metadata.deletionGracePeriodSeconds, and counts from the start of the termination.
+ * Decides whether a delete of the Pod is graceful (see KindDefinition.deletion). The first delete of a Pod that has no node or has ended is
+ * immediate. A later delete can only shorten the grace period, which counts from the start of the termination.
  */
 export function podDeletion(pod: Pod, options: DeleteOptions): { now: true } | { now: false; graceSeconds: number } {
   const graceful = (seconds: number) =>

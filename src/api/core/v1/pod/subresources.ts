@@ -18,9 +18,8 @@ import { validatePodStatusUpdate } from './validation/validate-status.ts';
 import { validateEphemeralContainersUpdate, validateFixedAnnotations } from './validation/validate-update.ts';
 
 /**
- * Replaces the status, but keeps the qosClass if the body lacks it, and the fields that keepTermination() keeps. Also replaces the labels,
- * annotations or finalizers if the body contains them, and mirrors container statuses into annotations (mirrorOlderStatuses()). Keeps all
- * other fields of the Pod.
+ * Replaces the status, except the qosClass if the body lacks it, and the fields that keepTermination() keeps. Also replaces the labels,
+ * annotations or finalizers if the body contains them. Keeps all other fields of the Pod.
  */
 function applyStatus(old: Pod, body: KubeObject): Pod {
   const sent = structuredClone({ metadata: body.metadata, status: (body as Pod).status });
@@ -45,9 +44,8 @@ function validateBinding(binding: Binding): FieldError[] {
 }
 
 /**
- * Binds the Pod to a node, sets the condition PodScheduled, and adds the labels and annotations of the Binding to those of the Pod. Throws
- * 409 if the Pod is already bound, being deleted or gated, or has another UID; 400 if the Binding names another Pod; 422 if the Binding is
- * invalid.
+ * Binds the Pod to a node, and adds the labels and annotations of the Binding to those of the Pod. Throws 409 if the Pod is already bound,
+ * being deleted or gated, or has another UID; 400 if the Binding names another Pod; 422 if the Binding is invalid.
  */
 function applyBinding(old: Pod, body: KubeObject, context: WriteContext): Pod {
   const binding = body as Binding;
@@ -83,7 +81,7 @@ function applyBinding(old: Pod, body: KubeObject, context: WriteContext): Pod {
   return pod;
 }
 
-/** Adds the condition DisruptionTarget to a Pod that is being evicted. Source: Disruptions, "Pod disruption conditions" (v1.33). */
+/** Source: Disruptions, "Pod disruption conditions" (v1.33). */
 function markEvicted(old: Pod, _eviction: KubeObject, context: WriteContext): Pod {
   const condition: PodCondition = {
     type: 'DisruptionTarget',

@@ -3,7 +3,7 @@ import type { Container, ContainerState, ContainerStatus, PodSpec, PodStatus } f
 import { podKind } from './index.ts';
 import { containerOf, podOf, statusOf } from './pod-fixtures.ts';
 
-/** The time at which the tables are shown: five minutes after the creation of the Pods in the fixtures. */
+/** Five minutes after the creation of the Pods in the fixtures. */
 const context = { now: Date.parse('2026-01-01T00:05:00Z') };
 
 const running = (name: string, more: Partial<ContainerStatus> = {}): ContainerStatus =>
@@ -38,7 +38,6 @@ const golden: Golden[] = [
   ['1/1 Running 0', {}, { phase: 'Running', conditions: ready, containerStatuses: [running('app')] }],
   ['0/1 Running 0', {}, { phase: 'Running', containerStatuses: [running('app', { ready: false })] }],
 
-  // The next cases show init containers.
   [
     '0/1 Init:0/2 0',
     { initContainers: inits },
@@ -132,7 +131,6 @@ const golden: Golden[] = [
     },
   ],
 
-  // The next cases show sidecars.
   [
     '1/2 Init:1/2 0',
     { initContainers: [sidecar, containerOf('i1')] },
@@ -172,7 +170,6 @@ const golden: Golden[] = [
     },
   ],
 
-  // The next cases show containers that have terminated or restarted.
   ['0/1 Completed 0', {}, { phase: 'Succeeded', containerStatuses: [done('app')] }],
   ['0/1 Error 0', {}, { phase: 'Failed', containerStatuses: [ended('app', { exitCode: 1, reason: 'Error' })] }],
   [
@@ -207,7 +204,6 @@ const golden: Golden[] = [
     { phase: 'Running', containerStatuses: [ended('app', { exitCode: 1, reason: 'Error' }), running('b')] },
   ],
 
-  // The next cases show Pods that are being deleted.
   ['1/1 Terminating 0', {}, { phase: 'Running', containerStatuses: [running('app')] }, true],
   [
     '0/1 Terminating 0',

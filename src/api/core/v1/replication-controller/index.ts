@@ -15,7 +15,6 @@ import { workloadWarnings } from '../pod-template/workload-warnings.ts';
 
 const isEmpty = (labels: Record<string, string> | undefined): boolean => Object.keys(labels ?? {}).length === 0;
 
-/** Copies the labels of the template to the selector and to the labels of the object, if these are empty. */
 function defaultLabels({ metadata, spec }: ReplicationController): void {
   const labels = spec?.template?.metadata?.labels;
   if (spec === undefined || labels === undefined) return;

@@ -29,10 +29,9 @@ const quotaNames = new Set([
 ]);
 const countNames = new Set(counts);
 
-/** Whether the name is one of the standard resources of quotas, such as `limits.cpu` or `requests.hugepages-2Mi`. */
+/** Such as `limits.cpu` or `requests.hugepages-2Mi`. */
 export const isQuotaName = (name: string): boolean => quotaNames.has(name) || /^(requests\.)?hugepages-/.test(name);
 
-/** Validates a name of a resource that need not be a resource of containers. */
 export function validateAnyResourceName(name: string, path: string): FieldError[] {
   const errors = qualifiedNameErrors(name).map((text) => invalid(path, name, text));
   if (errors.length > 0 || name.includes('/') || name === 'storage' || isQuotaName(name)) return errors;
@@ -48,7 +47,6 @@ function validateQuotaAmount(name: string, text: string, path: string): FieldErr
   return errors;
 }
 
-/** Validates the names and amounts of a quota's list, such as `spec.hard`. */
 export const validateQuotaList = (list: Record<string, string> | undefined, path: string): FieldError[] =>
   Object.entries(list ?? {}).flatMap(([name, text]) => {
     const at = `${path}[${name}]`;

@@ -22,7 +22,7 @@ const podAmounts = new Set(['cpu', 'memory', 'limits.cpu', 'limits.memory', 'req
 const appliesTo = (scope: string, resource: string): boolean =>
   !SCOPES.has(scope) || resource === 'pods' || (scope !== 'BestEffort' && podAmounts.has(resource));
 
-/** Returns one error for each resource in `spec.hard` that the scope cannot limit. `value`: the value shown in the errors. */
+/** `value`: the value shown in the errors. */
 const resourceErrors = ({ hard }: ResourceQuotaSpec, scope: string, path: string, value: unknown): FieldError[] =>
   Object.keys(hard ?? {})
     .filter((name) => isQuotaName(name) && !appliesTo(scope, name))
@@ -91,7 +91,6 @@ export const validateQuota = ({ spec = {} }: ResourceQuota): FieldError[] =>
 
 const sortedScopes = ({ spec }: ResourceQuota): string => [...new Set(spec?.scopes ?? [])].sort().join();
 
-/** Rejects updates that change the set of scopes. */
 export const validateQuotaUpdate = (quota: ResourceQuota, old: ResourceQuota): FieldError[] =>
   sortedScopes(quota) === sortedScopes(old) ? [] : [invalid('spec.scopes', quota.spec?.scopes ?? null, IMMUTABLE_TEXT)];
 

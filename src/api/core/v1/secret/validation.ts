@@ -18,10 +18,6 @@ function validateJsonKey(data: Record<string, string>, key: string): FieldError[
   return [invalid(`data[${key}]`, '<secret contents redacted>', 'must be a JSON object')];
 }
 
-/**
- * Checks that a Secret of a well-known type has the keys or the annotation that its type requires, and a JSON object
- * where required.
- */
 function validateType({ metadata, type, data = {} }: Secret): FieldError[] {
   switch (type) {
     case 'kubernetes.io/service-account-token':

@@ -1,12 +1,9 @@
-/**
- * The ServiceAccount: the identity of Pods in the API. The API server implements its token subresource.
- * Source: pkg/registry/core/serviceaccount of v1.33.
- */
+/** The ServiceAccount: the identity of Pods in the API. Source: pkg/registry/core/serviceaccount of v1.33. */
 import { kind } from '../../../declaration.ts';
 import type { ServiceAccount } from '../../../generated/types.ts';
 import { ageColumn, column, nameColumn } from '../../../table.ts';
 
-/** Drops all fields of the references to Secrets except the names, because the Secrets are always in the account's namespace. */
+/** The Secrets are in the account's namespace. */
 function keepSecretNames(account: ServiceAccount): void {
   if (account.secrets !== undefined) account.secrets = account.secrets.map(({ name }) => ({ name }));
 }

@@ -1,7 +1,7 @@
 /** Defaults of a Service. Source: SetDefaults_Service of v1.33. */
 import type { Service, ServiceSpec } from '../../../generated/types.ts';
 
-/** The default timeout of session affinity: three hours. */
+/** Three hours. */
 const DEFAULT_AFFINITY_SECONDS = 10_800;
 
 export const isExternallyAccessible = ({ type, externalIPs }: ServiceSpec): boolean =>
@@ -29,7 +29,7 @@ export function defaultService(service: Service): void {
   defaultIpModes(service);
 }
 
-/** Sets the absent modes of the addresses of a load balancer to VIP: packets keep the address as their destination. */
+/** VIP: packets keep the address of the load balancer as their destination. */
 export function defaultIpModes({ status }: Service): void {
   for (const ingress of status?.loadBalancer?.ingress ?? []) if (ingress.ip) ingress.ipMode ??= 'VIP';
 }

@@ -8,7 +8,7 @@ import { isExternallyAccessible } from './defaults.ts';
 
 const same = (a: unknown, b: unknown): boolean => jsonEqual(a ?? null, b ?? null);
 
-/** Sets clusterIPs if an older client only set clusterIP. */
+/** A client whose types lack clusterIPs sets only clusterIP. */
 export function prepareServiceForCreate(service: Service): void {
   const { spec } = service;
   if (spec?.clusterIP && (spec.clusterIPs ?? []).length === 0) spec.clusterIPs = [spec.clusterIP];
@@ -60,7 +60,6 @@ function followClusterIp(spec: ServiceSpec, old: ServiceSpec): void {
   else delete spec.clusterIPs;
 }
 
-/** With the policy SingleStack, drops the second cluster IP and the second IP family, each unless the client has changed the list. */
 function dropSecondFamily(spec: ServiceSpec, old: ServiceSpec): void {
   if ((spec.ipFamilyPolicy ?? old.ipFamilyPolicy) !== 'SingleStack') return;
   if (same(spec.clusterIPs, old.clusterIPs) && (spec.clusterIPs ?? []).length > 1) {

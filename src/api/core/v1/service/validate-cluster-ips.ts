@@ -31,7 +31,6 @@ function validateFamilies({ ipFamilies = [], ipFamilyPolicy }: ServiceSpec): Fie
   return errors;
 }
 
-/** Checks that clusterIP is the first of clusterIPs, or that both are absent. */
 function validatePair({ clusterIP = '', clusterIPs = [] }: ServiceSpec): FieldError[] {
   if (clusterIP === '') {
     return clusterIPs.length === 0
@@ -78,15 +77,13 @@ export function validateClusterIps(spec: ServiceSpec): FieldError[] {
 
 const hasClusterIps = ({ type }: ServiceSpec): boolean => type !== 'ExternalName';
 
-/**
- * Returns the policy after the write. A client that omits the policy keeps the old one. Undefined if the API server will choose the policy.
- */
+/** A client that omits the policy keeps the old one. Returns undefined if the API server will choose the policy. */
 const policyAfter = (spec: ServiceSpec, old: ServiceSpec | undefined): string | undefined =>
   spec.ipFamilyPolicy ?? (old === undefined || !hasClusterIps(old) ? undefined : old.ipFamilyPolicy);
 
 /**
- * Checks that the policy allows the numbers of cluster IPs and families, and that an update releases the second ones only with the policy
- * SingleStack. Source: initIPFamilyFields of pkg/registry/core/service/storage of v1.33 (behavior and wording).
+ * The policy must allow the numbers of cluster IPs and families. An update releases the second ones only with the policy SingleStack.
+ * Source: initIPFamilyFields of pkg/registry/core/service/storage of v1.33 (behavior and wording).
  */
 export function validateFamilyPolicy(spec: ServiceSpec, old?: ServiceSpec): FieldError[] {
   if (!hasClusterIps(spec)) return [];
@@ -109,8 +106,8 @@ export function validateFamilyPolicy(spec: ServiceSpec, old?: ServiceSpec): Fiel
 }
 
 /**
- * Whether the Service is headless and has no selector. Users then create its endpoints, so the Service may have both IP families even if
- * the cluster has only one.
+ * Users create the endpoints of a headless Service without a selector, so the Service may have both IP families even if the cluster has
+ * only one.
  */
 export const isOpen = (spec: ServiceSpec): boolean =>
   spec.clusterIP === 'None' && Object.keys(spec.selector ?? {}).length === 0;
@@ -118,9 +115,8 @@ export const isOpen = (spec: ServiceSpec): boolean =>
 const isUnset = (list: readonly string[] | undefined): boolean => (list ?? []).length === 0;
 
 /**
- * Checks that an update keeps the first cluster IP and the first IP family. The second ones may be added or removed, but not changed. Does
- * not check Services that are or were of type ExternalName, or that are and were headless, nor the families of a Service that becomes or
- * ceases to be headless. Families that are absent are derived later.
+ * An update must keep the first cluster IP and the first IP family. The second ones may be added or removed, but not changed. Families that
+ * are absent are derived later.
  */
 export function validateClusterIpsUpdate(spec: ServiceSpec, old: ServiceSpec): FieldError[] {
   if (!hasClusterIps(spec) || !hasClusterIps(old)) return [];

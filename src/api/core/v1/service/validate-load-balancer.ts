@@ -58,7 +58,6 @@ export function validateLoadBalancer(service: Service, old?: Service): FieldErro
   return errors;
 }
 
-/** Rejects a change of loadBalancerClass if the old and the new Service have the type LoadBalancer. */
 export const validateLoadBalancerClassUpdate = (spec: ServiceSpec, old: ServiceSpec): FieldError[] =>
   spec.type === 'LoadBalancer' && old.type === 'LoadBalancer' && spec.loadBalancerClass !== old.loadBalancerClass
     ? [invalid('spec.loadBalancerClass', spec.loadBalancerClass ?? null, 'may not change once set')]
@@ -78,7 +77,7 @@ function validateHost(hostname: string, field: string): FieldError[] {
   );
 }
 
-/** Validates the IPs and host names of the load balancer. An update may keep IPs that the old status has. */
+/** An update may keep IPs that the old status has. */
 export function validateServiceStatus({ spec, status }: Service, old?: Service): FieldError[] {
   const path = 'status.loadBalancer.ingress';
   const ingress = status?.loadBalancer?.ingress ?? [];

@@ -9,7 +9,7 @@ import { needsHealthCheck } from './strategy.ts';
 const POLICIES = ['Cluster', 'Local'];
 const HEALTH_CHECK = 'spec.healthCheckNodePort';
 
-/** Validates the spec before ports are allocated: the port for health checks may be absent. */
+/** The port for health checks may be absent, because ports are allocated later. */
 export function validateTraffic(spec: ServiceSpec): FieldError[] {
   const errors: FieldError[] = [];
   const { externalTrafficPolicy, internalTrafficPolicy, healthCheckNodePort = 0, trafficDistribution } = spec;
@@ -38,7 +38,6 @@ export function validateTraffic(spec: ServiceSpec): FieldError[] {
   return errors;
 }
 
-/** Rejects a change of the port for health checks if the old and the new Service need such a port. */
 export const validateHealthCheckUpdate = (spec: ServiceSpec, old: ServiceSpec): FieldError[] =>
   needsHealthCheck(spec) && needsHealthCheck(old) && spec.healthCheckNodePort !== old.healthCheckNodePort
     ? [forbidden(HEALTH_CHECK, IMMUTABLE_TEXT)]

@@ -7,7 +7,6 @@ import { serviceKind } from './index.ts';
 const errorsOf = (spec: ServiceSpec): string[] =>
   created(serviceKind, { spec: { ports: [{ port: 80 }], ...spec } }).errors;
 
-/** Returns the errors of a Service whose defaults are not set. */
 const errorsWithoutDefaults = (spec: ServiceSpec): string[] => {
   const metadata = { name: 'a', namespace: 'n' };
   return serviceKind.validateCreate({ apiVersion: 'v1', kind: 'Service', metadata, spec }).map(fieldErrorText);

@@ -20,7 +20,7 @@ import { validateHealthCheckUpdate, validateTraffic } from './validate-traffic.t
 const TYPES = ['ClusterIP', 'ExternalName', 'LoadBalancer', 'NodePort'];
 const AFFINITIES = ['ClientIP', 'None'];
 const MAX_AFFINITY_SECONDS = 86_400;
-/** The kubelet's port, which a Service of type LoadBalancer may not expose. */
+/** The kubelet's port. */
 const NODE_AGENT_PORT = 10_250;
 
 function validateType(spec: ServiceSpec): FieldError[] {
@@ -60,7 +60,7 @@ function validateAffinity({ sessionAffinity, sessionAffinityConfig }: ServiceSpe
   return [invalid('spec.sessionAffinityConfig.clientIP.timeoutSeconds', seconds, text)];
 }
 
-/** Validates the external IPs. An update may keep addresses that the old Service has. */
+/** An update may keep addresses that the old Service has. */
 const validateExternalIps = ({ externalIPs = [] }: ServiceSpec, old: ServiceSpec | undefined): FieldError[] =>
   externalIPs.flatMap((ip, index) => {
     if (old?.externalIPs?.includes(ip)) return [];

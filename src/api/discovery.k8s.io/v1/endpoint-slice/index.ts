@@ -14,13 +14,12 @@ import { validateSlice } from './validation.ts';
 /** The maximum number of values in a cell. */
 const SHOWN = 3;
 
-/** Returns the first values, and the number of the others; `<unset>` if there are none. */
 const cell = (values: readonly (string | number)[]): string => {
   const shown = values.slice(0, SHOWN).join(',');
   return values.length > SHOWN ? `${shown} + ${values.length - SHOWN} more...` : shown || '<unset>';
 };
 
-/** Drops the fields that v1.33 does not store: its feature gate for node hints is off, and v1 does not accept the topology of v1beta1. */
+/** v1.33 does not store these fields: its feature gate for node hints is off, and v1 does not accept the topology of v1beta1. */
 function dropFields({ endpoints }: EndpointSlice): void {
   for (const endpoint of endpoints) {
     delete endpoint.deprecatedTopology;
@@ -28,7 +27,7 @@ function dropFields({ endpoints }: EndpointSlice): void {
   }
 }
 
-/** Returns warnings about the deprecated type FQDN on create, and about unusual forms of addresses, except in slices of a controller. */
+/** Slices of the controllers are not checked, because they have the usual forms of addresses. */
 function warningsOf({ metadata, addressType, endpoints }: EndpointSlice, old?: EndpointSlice): string[] {
   const deprecated =
     old === undefined && addressType === 'FQDN' ? ['spec.addressType: FQDN endpoints are deprecated'] : [];
@@ -40,7 +39,7 @@ function warningsOf({ metadata, addressType, endpoints }: EndpointSlice, old?: E
   return [...deprecated, ...unusual];
 }
 
-/** Returns the parts whose changes increment the generation: the labels, and all fields outside the metadata. */
+/** Changes of these parts increment the generation. */
 const asked = ({ addressType, endpoints, ports, metadata: { labels } }: EndpointSlice) => ({
   addressType,
   endpoints,

@@ -1,4 +1,4 @@
-/** Labels of EndpointSlices, and the values that the controllers give them. Source: k8s.io/api/discovery/v1 of v1.33. */
+/** Source: k8s.io/api/discovery/v1 of v1.33. */
 
 /** The label with the name of the Service to whose endpoints the slice belongs. */
 export const SERVICE_NAME_LABEL = 'kubernetes.io/service-name';

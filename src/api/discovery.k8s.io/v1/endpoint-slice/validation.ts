@@ -28,7 +28,6 @@ const MAX_ZONE_HINTS = 8;
 const texts = (field: string, value: string | undefined, errorsOf: NameErrors): FieldError[] =>
   value === undefined ? [] : errorsOf(value).map((text) => invalid(field, value, text));
 
-/** Validates a domain name of at least two labels, which may end with a dot. */
 function validateDomain(address: string, field: string): FieldError[] {
   if (address === '') return [required(field)];
   const name = address.replace(/\.$/, '');

@@ -1,7 +1,4 @@
-/**
- * The Event of events.k8s.io: another form of the core Event. It is stored as a core Event.
- * Source: pkg/apis/events and pkg/registry/core/event of v1.33.
- */
+/** The Event of events.k8s.io, which is stored as a core Event. Source: pkg/apis/events and pkg/registry/core/event of v1.33. */
 import type { KubeObject } from '../../../../machinery/meta.ts';
 import { eventColumns, eventRow } from '../../../core/v1/event/table.ts';
 import { kind } from '../../../declaration.ts';

@@ -1,6 +1,6 @@
 /**
- * Validation of Events written through events.k8s.io, in their stored form. The rules are stricter than those of core Events.
- * Like upstream's, the errors contain the field names of the core form, except reportingController.
+ * Validation of Events written through events.k8s.io, in their stored form. The rules are stricter than those of core Events. Like
+ * upstream's, the errors contain the field names of the core form, except reportingController.
  * Source: pkg/apis/core/validation/events.go of v1.33 (behavior and wording).
  */
 import { allErrors, type FieldError, invalid, required } from '../../../../machinery/field-error.ts';
@@ -54,7 +54,6 @@ const immutableFields = [
   'reportingInstance',
 ] as const;
 
-/** Validates an update of an Event. Apart from the metadata, only the series may change. */
 export function validateNewEventUpdate(event: CoreV1Event, old: CoreV1Event): FieldError[] {
   const errors = allErrors(
     validateEvent(event, 'reportingController'),

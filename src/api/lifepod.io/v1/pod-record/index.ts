@@ -1,8 +1,6 @@
 /**
- * The PodRecord: one part of the stored list of the steps of a Pod's life. The node writes PodRecords, or a controller if the Pod never had
- * a node. A PodRecord remains after the Pod and its namespace are deleted, until a controller deletes it because it is too old or all
- * PodRecords together are too large. Its name consists of the Pod's UID and the number of the part. A node may write only records whose
- * nodeName is the name of the node.
+ * The PodRecord: one part of the stored list of the steps of a Pod's life. A PodRecord remains after the Pod and its namespace are deleted,
+ * until a controller deletes it because it is too old or all PodRecords together are too large.
  */
 import { type FieldError, invalid, required } from '../../../../machinery/field-error.ts';
 import { parseTime } from '../../../../machinery/time.ts';

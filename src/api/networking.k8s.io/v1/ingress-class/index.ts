@@ -8,14 +8,14 @@ import { countGeneration, startGeneration } from '../../../generation.ts';
 import { ageColumn, column, nameColumn } from '../../../table.ts';
 import { validateIngressClass } from './validation.ts';
 
-/** An annotation with this key and the value "true" marks a class as the default for Ingresses without a class. */
+/** With the value "true", this annotation marks a class as the default for Ingresses without a class. */
 const DEFAULT_CLASS = 'ingressclass.kubernetes.io/is-default-class';
 
 const isDefaultClass = ({ metadata }: IngressClass): boolean => metadata.annotations?.[DEFAULT_CLASS] === 'true';
 
 /**
- * Returns the name of the class for Ingresses without a class: the newest class that is marked as default or, among equally new ones, the
- * class whose name sorts first; undefined if there is none.
+ * Returns the name of the newest class that is marked as default or, among equally new ones, the class whose name sorts first; undefined if
+ * no class is marked.
  */
 export function defaultIngressClass(classes: readonly IngressClass[]): string | undefined {
   let best: IngressClass | undefined;

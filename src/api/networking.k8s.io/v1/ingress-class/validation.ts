@@ -23,11 +23,10 @@ const SCOPES = ['Cluster', 'Namespace'];
 const named = (field: string, value: string | undefined, errorsOf: NameErrors): FieldError[] =>
   value ? errorsOf(value).map((text) => invalid(field, value, text)) : [required(field)];
 
-/** The characters of an HTTP path. */
 const PATH = "[A-Za-z0-9/\\-._~%!$&'()*+,;=:]+";
 const pathRegexp = new RegExp(`^${PATH}$`);
 
-/** Validates a domain with a path, such as `example.com/controller`. The errors show the part that is wrong. */
+/** The controller is a domain with a path, such as `example.com/controller`. The errors show the part that is wrong. */
 function validateController(controller: string): FieldError[] {
   const field = 'spec.controller';
   if (controller === '') return [required(field)];

@@ -8,7 +8,6 @@ import { countGeneration, startGeneration } from '../../../generation.ts';
 import { ageColumn, column, nameColumn } from '../../../table.ts';
 import { CLASS_ANNOTATION, validateIngress, validateIngressStatus } from './validation.ts';
 
-/** How many hosts a table shows. */
 const SHOWN_HOSTS = 3;
 
 function hostsCell({ spec }: Ingress): string {

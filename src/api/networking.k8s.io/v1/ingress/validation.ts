@@ -27,7 +27,6 @@ const check = (field: string, value: string, errorsOf: NameErrors): FieldError[]
 const named = (field: string, value: string | undefined, errorsOf: NameErrors): FieldError[] =>
   value ? check(field, value, errorsOf) : [required(field)];
 
-/** Validates a reference to an object of any kind in the namespace. */
 function validateReference(reference: NonNullable<IngressBackend['resource']>, field: string): FieldError[] {
   const { apiGroup, kind, name } = reference;
   return allErrors(
@@ -95,8 +94,8 @@ const validateTls = ({ hosts = [], secretName = '' }: IngressTLS, field: string,
 const isWild = ({ host = '' }: IngressRule): boolean => host.includes('*');
 
 /**
- * Returns which kinds of faults an update need not repair, because the old Ingress has them too: `secrets`, invalid secret names;
- * `wildRules`, invalid rules for wildcard hosts.
+ * An update need not repair faults that the old Ingress has, too. `secrets`: invalid secret names; `wildRules`: invalid rules for wildcard
+ * hosts.
  */
 const toleratedBy = (old: Ingress | undefined) => ({
   secrets: (old?.spec?.tls ?? []).some(
@@ -142,7 +141,7 @@ export function validateIngress(ingress: Ingress, old?: Ingress): FieldError[] {
   );
 }
 
-/** Validates the addresses and host names at which a controller accepts requests. An update may keep addresses that the old status has. */
+/** An update may keep addresses that the old status has. */
 export function validateIngressStatus({ status }: Ingress, old?: Ingress): FieldError[] {
   const known = (old?.status?.loadBalancer?.ingress ?? []).map(({ ip }) => ip);
   return (status?.loadBalancer?.ingress ?? []).flatMap(({ ip = '', hostname = '' }, index) => {

@@ -1,5 +1,6 @@
 /**
- * The IPAddress: a cluster IP that is in use. Its name is the address in canonical form, and its spec names the object that uses it.
+ * The IPAddress: a cluster IP that is in use. Its name is the address in canonical form, and its spec names the object that uses the
+ * address.
  *
  * Boundary: the API server creates and deletes the IPAddresses of Services in the transactions that write the Services
  * (apiserver/admission/services).

@@ -9,7 +9,7 @@ import { countGeneration, startGeneration } from '../../../generation.ts';
 import { ageColumn, column, nameColumn, selectorCell } from '../../../table.ts';
 import { peersOf, validateNetworkPolicy } from './validation.ts';
 
-/** Sets the defaults. A policy without policyTypes applies to ingress and, if it has egress rules, also to egress. */
+/** A policy without policyTypes applies to ingress and, if it has egress rules, also to egress. */
 function defaultPolicy(policy: NetworkPolicy): void {
   policy.spec ??= { podSelector: {} };
   const { spec } = policy;

@@ -21,7 +21,6 @@ import type {
 const PROTOCOLS = ['TCP', 'UDP', 'SCTP'];
 const POLICY_TYPES = ['Ingress', 'Egress'];
 
-/** Returns the peers of all rules, each with its path. */
 export const peersOf = ({
   ingress = [],
   egress = [],
@@ -99,7 +98,7 @@ function validateTypes(types: readonly string[]): FieldError[] {
   );
 }
 
-/** Validates the spec. An update may keep invalid ranges that occur anywhere in the old policy. */
+/** An update may keep invalid ranges that occur anywhere in the old policy. */
 export function validateNetworkPolicy(
   { spec = { podSelector: {} } }: NetworkPolicy,
   old?: NetworkPolicy,

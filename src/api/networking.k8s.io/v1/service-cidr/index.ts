@@ -16,7 +16,7 @@ const FIELD = 'spec.cidrs';
 
 /**
  * Whether addresses can be allocated from the ranges. A ServiceCIDR without the condition Ready is ready, because its controller may not
- * have seen it yet. A ServiceCIDR that is being deleted is not ready.
+ * have seen it yet.
  */
 export const isReadyServiceCidr = ({ metadata, status }: ServiceCIDR): boolean =>
   metadata.deletionTimestamp === undefined &&
@@ -38,7 +38,6 @@ function validateRanges(cidrs: readonly string[]): FieldError[] {
   );
 }
 
-/** Validates the ranges. An update may only add a second range, of the other IP family, to a single one. */
 function validateServiceCidr({ spec }: ServiceCIDR, old?: ServiceCIDR): FieldError[] {
   const cidrs = spec?.cidrs ?? [];
   if (old === undefined) return validateRanges(cidrs);

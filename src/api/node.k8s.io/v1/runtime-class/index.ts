@@ -18,7 +18,7 @@ const validate = ({ handler = '', overhead, scheduling }: RuntimeClass): FieldEr
     repeated(scheduling?.tolerations, 'scheduling.tolerations'),
   );
 
-/** Rejects duplicate tolerations. Like upstream, compares all fields except tolerationSeconds. */
+/** Like upstream, compares all fields of tolerations except tolerationSeconds. */
 function repeated(tolerations: readonly Toleration[] = [], path: string): FieldError[] {
   const seen = new Set<string>();
   return tolerations.flatMap((toleration, index) => {

@@ -1,5 +1,4 @@
 /**
- * Pure functions about PodDisruptionBudgets that the disruption controller, the eviction subresource and the scheduler share.
  * Source: k8s.io/component-helpers/apps/poddisruptionbudget and SetStatusCondition of k8s.io/apimachinery/pkg/api/meta of v1.33 (behavior).
  */
 import { type LabelMatcher, labelSelectorMatcher } from '../../../../machinery/labels.ts';
@@ -8,7 +7,7 @@ import type { Condition, Pod, PodDisruptionBudget, PodDisruptionBudgetStatus } f
 
 const matchers = new WeakMap<PodDisruptionBudget, LabelMatcher>();
 
-/** Whether the budget selects the Pod. An absent selector selects no Pods, and an empty one all Pods of the namespace. */
+/** An absent selector selects no Pods, and an empty one all Pods of the namespace. */
 export function selectsPod(budget: PodDisruptionBudget, { metadata }: Pod): boolean {
   if (budget.metadata.namespace !== metadata.namespace) return false;
   let matches = matchers.get(budget);
@@ -19,7 +18,7 @@ export function selectsPod(budget: PodDisruptionBudget, { metadata }: Pod): bool
   return matches(metadata.labels);
 }
 
-/** Returns the status of the budget, with zeros if the disruption controller has not written it yet. */
+/** Returns zeros if the disruption controller has not written the status yet. */
 export const statusOf = ({ status }: PodDisruptionBudget): PodDisruptionBudgetStatus =>
   status ?? { disruptionsAllowed: 0, currentHealthy: 0, desiredHealthy: 0, expectedPods: 0 };
 
@@ -43,7 +42,6 @@ function withCondition(
   return { ...status, conditions: [...others, condition] };
 }
 
-/** Returns the status with the condition DisruptionAllowed, which is True if disruptionsAllowed is greater than 0. */
 export const withDisruptionAllowed = (status: PodDisruptionBudgetStatus, now: Millis): PodDisruptionBudgetStatus =>
   withCondition(
     status,

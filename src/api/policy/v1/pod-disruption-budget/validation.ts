@@ -6,7 +6,6 @@ import type { PodDisruptionBudget } from '../../../generated/types.ts';
 import { intOrPercentErrors, percentLimitErrors } from '../../../int-or-percent.ts';
 import { at, nonNegative, oneOf, type Rule } from '../../../rules.ts';
 
-/** Validates a number that is not negative, or a percentage up to 100%. */
 const amountErrors = (value: number | string): string[] => [...intOrPercentErrors(value), ...percentLimitErrors(value)];
 
 const fields: readonly Rule<object>[] = [

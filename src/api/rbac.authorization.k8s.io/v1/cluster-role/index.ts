@@ -1,6 +1,6 @@
 /**
  * The ClusterRole: a set of rules about resources in all namespaces, cluster-scoped resources, and URL paths that belong to no resource. A
- * ClusterRole with an aggregationRule gets its rules from the ClusterRoles that the rule selects.
+ * ClusterRole with an aggregationRule gets its rules from the ClusterRoles that the aggregationRule selects.
  * Source: pkg/registry/rbac/clusterrole and pkg/apis/rbac of v1.33.
  */
 import { allErrors, type FieldError, required } from '../../../../machinery/field-error.ts';

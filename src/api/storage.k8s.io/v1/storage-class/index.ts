@@ -9,7 +9,7 @@ import type { StorageClass } from '../../../generated/types.ts';
 import { immutable, oneOf } from '../../../rules.ts';
 import { ageColumn, column, nameColumn } from '../../../table.ts';
 
-/** An annotation with this key and the value "true" marks a class as the default for claims without a class. */
+/** With the value "true", this annotation marks a class as the default for claims without a class. */
 const DEFAULT_CLASS = 'storageclass.kubernetes.io/is-default-class';
 
 const RECLAIM_POLICIES = ['Delete', 'Retain'];
@@ -17,14 +17,13 @@ const BINDING_MODES = ['Immediate', 'WaitForFirstConsumer'];
 
 export const isDefaultClass = ({ metadata }: StorageClass): boolean => metadata.annotations?.[DEFAULT_CLASS] === 'true';
 
-/** The name of the class for claims without a class: the newest class that is marked as default; undefined if there is none. */
+/** The name of the newest class that is marked as default; undefined if there is none. */
 export function defaultClassName(classes: readonly StorageClass[]): string | undefined {
   let best: StorageClass | undefined;
   for (const each of classes) if (isDefaultClass(each) && (best === undefined || precedes(each, best))) best = each;
   return best?.metadata.name;
 }
 
-/** Whether the first class takes precedence: it is newer, or it is equally old and its name sorts first. */
 function precedes({ metadata: a }: StorageClass, { metadata: b }: StorageClass): boolean {
   const [madeA, madeB] = [a.creationTimestamp ?? '', b.creationTimestamp ?? ''];
   return madeA === madeB ? a.name < b.name : madeA > madeB;

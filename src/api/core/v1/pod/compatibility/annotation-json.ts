@@ -1,8 +1,8 @@
 /**
  * Decodes JSON in an annotation like Go's encoding/json: field names are case-insensitive, and null means absent.
  *
- * The annotations have not been validated yet. Therefore a text that exceeds the limit for all annotations is rejected, and so is JSON
- * that is nested deeper than a request body may be.
+ * The annotations have not been validated yet. Therefore a text that exceeds the limit for all annotations is rejected, and so is JSON that
+ * is nested deeper than a request body may be.
  */
 import { isDeeperThan, type JsonObject, MAX_DEPTH } from '../../../../../machinery/json-value.ts';
 import { ANNOTATIONS_LIMIT_BYTES } from '../../../../../machinery/object-meta.ts';
@@ -16,13 +16,13 @@ export interface AnnotationJson {
   value: JsonObject;
   /** The paths of fields that the type does not have. */
   unknownFields: string[];
-  /** Why the text cannot be decoded; absent if the text was decoded. */
+  /** Absent if the text was decoded. */
   failure?: string;
 }
 
 /**
- * Decodes the text as a value of the type with the full name `type`. If the text cannot be decoded, the result has a `failure` and an empty
- * `value`. If `wrap` is given, the text is only the value of the field `wrap` of the type, and the other fields are decoded as absent.
+ * Decodes the text as a value of the type with the full name `type`. A text that cannot be decoded gives a `failure` and an empty `value`.
+ * `wrap`: the text is only the value of this field of the type.
  */
 export function readAnnotationJson(text: string, type: string, wrap?: string): AnnotationJson {
   const failed = (failure: string): AnnotationJson => ({ value: {}, unknownFields: [], failure });
@@ -57,13 +57,11 @@ export const differing = (path: string, text: string, field: string): FormFault 
   differs: true,
 });
 
-/** The JSON names of the fields of a type, by their lowercase form. */
 const namesInAnyCase = perType(
   (type): ReadonlyMap<string, string> =>
     new Map([...jsonFields(type).keys()].map((name) => [name.toLowerCase(), name])),
 );
 
-/** Returns a copy of the value of a field in which known field names are written as in the type. */
 function fieldWithNames(value: unknown, field: FieldFacts): unknown {
   const struct = structOf(field);
   if (struct === undefined || typeof value !== 'object' || value === null) return value;
@@ -74,7 +72,7 @@ function fieldWithNames(value: unknown, field: FieldFacts): unknown {
   return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, withFieldNames(item, struct)]));
 }
 
-/** Returns a copy of the value in which known field names are written as in the type. */
+/** Returns a copy in which known field names have the case that the type declares. */
 function withFieldNames(value: unknown, type: string): unknown {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
   const names = namesInAnyCase(type);

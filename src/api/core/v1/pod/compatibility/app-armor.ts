@@ -1,9 +1,8 @@
 /**
- * AppArmor profiles: the field, and the annotations that were used for containers before v1.30. An annotation is read
- * when a Pod is created or gets ephemeral containers, if the field of the container is absent. After that, only the
- * field counts, and the annotation is kept unchanged.
- * Source: applyAppArmorVersionSkew of pkg/registry/core/pod, and pkg/apis/core/validation, of v1.33 (rules and
- * wording).
+ * AppArmor profiles: the field, and the annotations that were used for containers before v1.30. An annotation is read when a Pod is created
+ * or gets ephemeral containers, if the field of the container is absent. After that, only the field counts, and the annotation is kept
+ * unchanged.
+ * Source: applyAppArmorVersionSkew of pkg/registry/core/pod, and pkg/apis/core/validation, of v1.33 (rules and wording).
  */
 import {
   allErrors,
@@ -28,7 +27,7 @@ const MAX_LOCALHOST_PROFILE_BYTES = 4095;
 
 const isWindows = ({ spec }: Pod): boolean => spec?.os?.name === 'windows';
 
-/** Converts the value of an annotation to the value of the field; undefined if the annotation's value is unknown. */
+/** Returns undefined if the annotation's value is unknown. */
 function profileOf(annotation: string): AppArmorProfile | undefined {
   if (annotation === UNCONFINED) return { type: 'Unconfined' };
   if (annotation === RUNTIME_DEFAULT) return { type: 'RuntimeDefault' };
@@ -37,8 +36,8 @@ function profileOf(annotation: string): AppArmorProfile | undefined {
 }
 
 /**
- * Sets the absent appArmorProfile of each container from its annotation if the annotation is valid. Calls `warn` for each annotation,
- * valid or not, of a container whose field is absent. Ignores annotations that only repeat the Pod's profile, and Windows Pods.
+ * Sets the absent appArmorProfile of each container from a valid annotation. Calls `warn` for each annotation, valid or not, of a container
+ * without the field. Ignores annotations that only repeat the Pod's profile, and Windows Pods.
  */
 export function readAppArmorAnnotations(pod: Pod, warn: (sentence: string) => void = () => undefined): void {
   if (isWindows(pod)) return;
@@ -75,7 +74,6 @@ export function validateAppArmor(profile: AppArmorProfile | undefined, path: str
   return errors;
 }
 
-/** Checks that each annotation names a container of the Pod and has a valid value. */
 export function validateAppArmorAnnotations(pod: Pod): FieldError[] {
   const names = new Set(containersOf(pod).map(({ name }) => name));
   return annotationsOf(pod).flatMap(([key, value]) => {
@@ -89,8 +87,8 @@ export function validateAppArmorAnnotations(pod: Pod): FieldError[] {
 }
 
 /**
- * Checks that each annotation of a new Pod or of a template matches the profile in the field of its container or, by default, of the Pod.
- * Containers without a profile, and Windows Pods, are not checked.
+ * Each annotation of a new Pod or of a template must match the profile in the field of its container or, by default, of the Pod. Containers
+ * without a profile, and Windows Pods, are not checked.
  */
 export function validateAppArmorMatch(pod: Pod): FieldError[] {
   if (isWindows(pod)) return [];
@@ -109,7 +107,7 @@ export function validateAppArmorMatch(pod: Pod): FieldError[] {
   });
 }
 
-/** Checks that an update does not change the annotations, which describe how the Pod was created. */
+/** An update must not change the annotations, which describe how the Pod was created. */
 export function validateAppArmorUpdate(pod: Pod, old: Pod): FieldError[] {
   const before = new Map(annotationsOf(old));
   const now = new Map(annotationsOf(pod));

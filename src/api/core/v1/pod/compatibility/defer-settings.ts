@@ -1,6 +1,6 @@
 /**
- * Support for clients whose types lack the fields that configure defer containers. Such a client can set the fields as a JSON object
- * in an annotation, and a Pod keeps its values of the fields that a PUT omits.
+ * Support for clients whose types lack the fields that configure defer containers. Such a client can set the fields as a JSON object in an
+ * annotation, and a Pod keeps its values of the fields that a PUT omits.
  *
  * Like the annotation with containers (older-forms.ts), the annotation is read on create, for each absent field. After that, only the
  * fields count, and the annotation is kept unchanged. Source: the specification of defer containers, "Fields".
@@ -37,20 +37,16 @@ const copyAbsent = (into: PodSpec, from: PodSpec | DeferSettings, names: readonl
   }
 };
 
-/**
- * Sets the absent settings of a Pod from the annotation. Must be called before the defaults, which set absent settings
- * too.
- */
+/** Sets the absent settings of a Pod from the annotation. Must be called before the defaults, which set absent settings too. */
 export function readDeferSettings(pod: Pod): void {
   if (pod.spec !== undefined) copyAbsent(pod.spec, readSettings(pod)?.value ?? {}, settingNames);
 }
 
-/** Sets each absent field of deferFields to its value in `old`, the Pod that is replaced. The types of the client may lack the fields. */
+/** The types of the client may lack the fields of deferFields, so that the client omits them. `old`: the Pod that is replaced. */
 export function keepDeferFields(pod: Pod, old: Pod): void {
   if (pod.spec !== undefined) copyAbsent(pod.spec, specOf(old), deferFields);
 }
 
-/** The names in deferFields whose fields are set in the old spec and absent in the new spec. */
 export const droppedDeferFields = (spec: PodSpec, old: PodSpec): string[] =>
   deferFields.filter((name) => spec[name] === undefined && !sameValue(old[name], undefined));
 
@@ -72,7 +68,7 @@ export function deferSettingsFaults(pod: Pod): FormFault[] {
     .map((name) => differing(PATH, text, name));
 }
 
-/** Checks that an update does not change the annotation, which describes how the Pod was created. */
+/** An update must not change the annotation, which describes how the Pod was created. */
 export function validateDeferSettingsUpdate(pod: Pod, old: Pod): FieldError[] {
   const before = old.metadata.annotations?.[KEY];
   if (pod.metadata.annotations?.[KEY] === before) return [];

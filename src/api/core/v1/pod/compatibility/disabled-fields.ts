@@ -1,12 +1,11 @@
 /**
  * Silently drops the fields of three feature gates that are off by default in Kubernetes v1.33: PodLevelResources,
- * DynamicResourceAllocation and ContainerStopSignals. A field that the existing object already has is kept.
- * Source: DropDisabledPodFields of v1.33 (behavior).
+ * DynamicResourceAllocation and ContainerStopSignals. Source: DropDisabledPodFields of v1.33 (behavior).
  */
 import type { Pod } from '../../../../generated/types.ts';
 import { containersOf } from '../containers.ts';
 
-/** Removes the disabled fields from `pod`, except fields that `old` also has. `old`: the Pod that is replaced; undefined on create. */
+/** Keeps fields that `old` also has. `old`: the Pod that is replaced; undefined on create. */
 export function dropDisabledFields(pod: Pod, old?: Pod): void {
   if (pod.spec === undefined) return;
   for (const field of ['resources', 'resourceClaims'] as const)

@@ -10,7 +10,7 @@ const BETA_STATUSES = 'pod.beta.kubernetes.io/init-container-statuses';
 const ALPHA_STATUSES = 'pod.alpha.kubernetes.io/init-container-statuses';
 const NOW = { now: 0 };
 
-/** A Pod with the annotations, without defaults, as a client sends it. */
+/** A Pod without defaults, as a client sends it. */
 const annotated = (annotations: Record<string, string>, initContainers?: Container[]): Pod => {
   const pod = podOf({ initContainers });
   return { ...pod, metadata: { ...pod.metadata, annotations } };

@@ -1,10 +1,9 @@
 /**
- * Reads lists of containers that a client gives as a JSON array in an annotation: init containers in the alpha and beta
- * form of Kubernetes 1.3 to 1.7, and defer containers from clients whose types lack the field.
+ * Reads lists of containers that a client gives as a JSON array in an annotation: init containers in the alpha and beta form of Kubernetes
+ * 1.3 to 1.7, and defer containers from clients whose types lack the field.
  *
- * The annotation is read on create if the field is absent or empty. After that, only the field counts, and the
- * annotation is kept unchanged. The statuses of the containers are mirrored into another annotation with the same
- * prefix.
+ * The annotation is read on create if the field is absent or empty. After that, only the field counts, and the annotation is kept
+ * unchanged. The statuses of the containers are mirrored into another annotation with the same prefix.
  * Source: the proposal of init containers (2016), the documentation of init containers for 1.5 and 1.6; Convert_v1_Pod_To_api_Pod of v1.5;
  * the specification of defer containers.
  */
@@ -12,15 +11,13 @@ import { type FieldError, forbidden } from '../../../../../machinery/field-error
 import type { Container, DeferContainer, Pod } from '../../../../generated/types.ts';
 import { annotationPath, differing, type FormFault, readAnnotationJson } from './annotation-json.ts';
 
-/** A list of containers that can also be given in annotations. */
 interface ContainerList {
   field: 'initContainers' | 'deferContainers';
   statusField: 'initContainerStatuses' | 'deferContainerStatuses';
-  /** The word for the list in messages and annotation keys. */
   word: 'init' | 'defer';
   /** The prefixes of the annotation keys, the newer one first. */
   forms: readonly string[];
-  /** The warning about deprecated annotations; absent if the annotations are not deprecated. */
+  /** Absent if the annotations are not deprecated. */
   deprecation?: string;
 }
 
@@ -57,9 +54,7 @@ const KEYS: ReadonlyMap<ContainerList, readonly Keys[]> = new Map(
 );
 const keysOf = (list: ContainerList): readonly Keys[] => KEYS.get(list) ?? [];
 
-/** An annotation with a list of containers. */
 export interface OlderForm {
-  /** The field that the annotation represents. */
   field: ContainerList['field'];
   /** The path of the annotation, such as metadata.annotations[pod.beta.kubernetes.io/init-containers]. */
   path: string;
@@ -67,11 +62,10 @@ export interface OlderForm {
   containers: (Container | DeferContainer)[];
   /** The paths of fields in the JSON that the type of the containers does not have. */
   unknownFields: string[];
-  /** Why the annotation cannot be decoded; absent if the annotation was decoded. */
+  /** Absent if the annotation was decoded. */
   failure?: string;
 }
 
-/** The Pod's annotations that contain this list, the newer form first. */
 function formsOf(pod: Pod, list: ContainerList): OlderForm[] {
   if (pod.metadata.annotations === undefined) return [];
   return keysOf(list).flatMap(({ containers: key }) => {
@@ -95,10 +89,9 @@ function readContainers(
 }
 
 /**
- * Sets each absent or empty list of containers from its annotation of the newest form. Called before the defaults. If
- * an update does not change the annotations, the init containers of `old` are kept instead: their images may have
- * changed since the Pod was created, and a client whose types lack the field omits them. Defer containers are read only
- * on create: on an update, keepDeferFields() restores omitted ones.
+ * Sets each absent or empty list of containers from its annotation of the newest form. Must be called before the defaults. If an update
+ * does not change the annotations, the init containers of `old` are kept instead: their images may have changed since the Pod was created.
+ * On an update, keepDeferFields() restores omitted defer containers.
  */
 export function readOlderForms(pod: Pod, old?: Pod): void {
   const { spec } = pod;
@@ -123,14 +116,13 @@ export const olderFormWarnings = (pod: Pod): string[] =>
     ]),
   );
 
-/** Replaces the status annotations with those of `old`, or removes them on create, because a client cannot set them. */
+/** A client cannot set the status annotations. */
 export function keepOlderStatuses(pod: Pod, old: Pod | undefined): void {
   for (const { statuses: key } of LISTS.flatMap(keysOf)) setAnnotation(pod, key, old?.metadata.annotations?.[key]);
 }
 
 /**
- * Copies the statuses to annotations, for each form in which the Pod has the annotation with containers. Removes other
- * status annotations.
+ * Copies the statuses to annotations, for each form in which the Pod has the annotation with containers. Removes other status annotations.
  */
 export function mirrorOlderStatuses(pod: Pod): void {
   for (const list of LISTS) {
@@ -150,7 +142,7 @@ function setAnnotation(pod: Pod, key: string, value: string | undefined): void {
   else delete pod.metadata.annotations;
 }
 
-/** Checks that an update does not change the annotations with containers, which describe how the Pod was created. */
+/** An update must not change the annotations with containers, which describe how the Pod was created. */
 export function validateOlderFormsUpdate(pod: Pod, old: Pod): FieldError[] {
   return LISTS.flatMap((list) =>
     keysOf(list).flatMap(({ containers: key }) => {
@@ -163,7 +155,7 @@ export function validateOlderFormsUpdate(pod: Pod, old: Pod): FieldError[] {
   );
 }
 
-/** The faults of the annotations. `same` returns whether the annotation's containers, with defaults, equal those in the spec. */
+/** `same` returns whether the annotation's containers, with defaults, equal those in the spec. */
 export const olderFormFaults = (pod: Pod, same: (form: OlderForm) => boolean): FormFault[] =>
   LISTS.flatMap((list) => formsOf(pod, list)).flatMap((form) => {
     const { field, path, text, failure } = form;

@@ -1,4 +1,3 @@
-/** Tests of each control of the level baseline: what it forbids, in containers of every kind, and what it allows. */
 import { describe, expect, it, test } from 'vitest';
 import type { Container, PodSpec } from '../../../../generated/types.ts';
 import { baselineControls } from './baseline.ts';

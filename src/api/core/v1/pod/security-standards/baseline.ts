@@ -55,15 +55,12 @@ const APP_ARMOR_PREFIX = 'container.apparmor.security.beta.kubernetes.io/';
 export const SECCOMP_POD = 'seccomp.security.alpha.kubernetes.io/pod';
 export const SECCOMP_PREFIX = 'container.seccomp.security.alpha.kubernetes.io/';
 
-/** Returns the text that stands for an annotation with a forbidden value in messages. */
 const annotationText = (key: string, value: string): string => `${key}=${JSON.stringify(value)}`;
 
 const isAppArmorAnnotationAllowed = (value: string): boolean =>
   value === '' || value === 'runtime/default' || value.startsWith('localhost/');
 
-/**
- * Forbids AppArmor profiles that disable confinement, in fields and in annotations, also in annotations for containers that do not exist.
- */
+/** Forbids AppArmor profiles that disable confinement. Annotations for containers that do not exist count, too. */
 const appArmor: Check = (pod) => {
   const { who, values } = settersOf(pod, ({ appArmorProfile }) =>
     appArmorProfile === undefined || PROFILE_TYPES.has(appArmorProfile.type) ? [] : [appArmorProfile.type],
@@ -144,7 +141,7 @@ const sysctls =
     return violationBy('forbidden sysctls', names, names.join(', '));
   };
 
-/** The controls of the level baseline, sorted by id. */
+/** The controls are sorted by id. */
 export const baselineControls: readonly Control[] = [
   { id: 'appArmorProfile', versions: [{ since: 0, check: appArmor }] },
   {

@@ -1,15 +1,14 @@
 /**
- * The building blocks of the controls of the Pod Security Standards: the types of a control, and checks that several controls share.
+ * The building blocks of the controls of the Pod Security Standards.
  * Source: k8s.io/pod-security-admission/policy of v1.33 (behavior and wording).
  */
 import type { PodSecurityContext, PodSpec, SecurityContext } from '../../../../generated/types.ts';
 import type { AnyContainer } from '../containers.ts';
 
-/** Why a Pod violates a control. */
 export interface Violation {
-  /** The forbidden setting, such as `privileged`. */
+  /** Such as `privileged`. */
   reason: string;
-  /** Which parts of the Pod violate the control, such as `container "app" must not set securityContext.privileged=true`. */
+  /** Such as `container "app" must not set securityContext.privileged=true`. */
   detail: string;
 }
 
@@ -25,7 +24,7 @@ export type Check = (pod: EvaluatedPod) => Violation | undefined;
 export interface Control {
   /** Upstream's name of the control. Violations are listed in the order of these names. */
   id: string;
-  /** The check of each range of versions, oldest first. */
+  /** Oldest first. */
   versions: readonly ControlVersion[];
 }
 
@@ -41,7 +40,6 @@ export const quoted = (items: readonly string[]): string => `"${items.join('", "
 
 export const plural = (count: number, one: string, many: string): string => (count === 1 ? one : many);
 
-/** Returns each value once, sorted. */
 export const sortedOnce = (values: readonly string[]): string[] => [...new Set(values)].sort();
 
 const containersText = (names: readonly string[]): string =>
@@ -51,9 +49,8 @@ const containersText = (names: readonly string[]): string =>
 type Find<T> = (part: T) => readonly string[];
 
 interface Found {
-  /** The names of the containers with a forbidden value. */
   names: string[];
-  /** The forbidden values, each once, sorted. */
+  /** Without duplicates, sorted. */
   values: string[];
 }
 
@@ -69,9 +66,7 @@ function inContainers(containers: readonly AnyContainer[], find: Find<AnyContain
   return { names, values: sortedOnce(values) };
 }
 
-/**
- * Returns a check that forbids the values that `find` returns for a container. `text` describes the forbidden values of `count` containers.
- */
+/** Forbids the values that `find` returns for a container. `text` describes the forbidden values of `count` containers. */
 export const forbidInContainers =
   (reason: string, find: Find<AnyContainer>, text: (values: readonly string[], count: number) => string): Check =>
   ({ containers }) => {
@@ -81,20 +76,15 @@ export const forbidInContainers =
       : { reason, detail: `${containersText(names)} ${text(values, names.length)}` };
   };
 
-/** The security context of a Pod or of a container. */
 export type AnySecurityContext = PodSecurityContext & SecurityContext;
 
 export interface Setters {
-  /** The parts that set a forbidden value: `pod`, and a text with the names of the containers, such as `containers "a", "b"`. */
+  /** `pod`, and a text with the names of the containers, such as `containers "a", "b"`. */
   who: string[];
-  /** The forbidden values, each once, sorted. */
+  /** Without duplicates, sorted. */
   values: string[];
 }
 
-/**
- * Returns the values that `find` returns for the security contexts of the Pod and of its containers, and the parts of the Pod that set
- * these values.
- */
 export function settersOf({ spec, containers }: EvaluatedPod, find: Find<AnySecurityContext>): Setters {
   const ofPod = find(spec.securityContext ?? {});
   const { names, values } = inContainers(containers, ({ securityContext = {} }) => find(securityContext));
@@ -104,10 +94,7 @@ export function settersOf({ spec, containers }: EvaluatedPod, find: Find<AnySecu
   };
 }
 
-/**
- * Returns a check that forbids the values that `find` returns for the security context of the Pod or of a container. `text` describes the
- * forbidden values.
- */
+/** Forbids the values that `find` returns for the security context of the Pod or of a container. `text` describes the forbidden values. */
 export const forbidInContexts =
   (reason: string, find: Find<AnySecurityContext>, text: (values: readonly string[]) => string): Check =>
   (pod) => {
@@ -115,10 +102,7 @@ export const forbidInContexts =
     return who.length === 0 ? undefined : { reason, detail: `${who.join(' and ')} ${text(values)}` };
   };
 
-/**
- * Returns a check that requires a setting in the security context of the Pod or of each container. `forbids` checks the values of the
- * setting.
- */
+/** `forbids` checks the values of the setting. */
 export const requireInContexts =
   (reason: string, isSet: (context: AnySecurityContext) => boolean, required: string, forbids: Check): Check =>
   (pod) => {
@@ -130,6 +114,5 @@ export const requireInContexts =
     return names.length === 0 ? undefined : { reason, detail: `pod or ${containersText(names)} must set ${required}` };
   };
 
-/** Returns a violation with the reason and the detail; undefined if there are no forbidden items. */
 export const violationBy = (reason: string, items: readonly string[], detail: string): Violation | undefined =>
   items.length === 0 ? undefined : { reason, detail };

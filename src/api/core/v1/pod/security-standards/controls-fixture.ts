@@ -6,7 +6,6 @@ import type { Level } from './policy.ts';
 export const LISTS = ['initContainers', 'containers', 'deferContainers', 'ephemeralContainers'] as const;
 export type List = (typeof LISTS)[number];
 
-/** The security context that the level restricted requires of a container. */
 export const SAFE: NonNullable<Container['securityContext']> = {
   allowPrivilegeEscalation: false,
   capabilities: { drop: ['ALL'] },
@@ -21,7 +20,6 @@ export const safeContainer = (name: string, more: Partial<Container> = {}): Cont
   securityContext: { ...SAFE, ...more.securityContext },
 });
 
-/** The spec of a Pod with a container of each kind, called `init`, `app`, `defer` and `debug`. */
 export const safeSpec = (): PodSpec => ({
   initContainers: [safeContainer('init')],
   containers: [safeContainer('app')],
@@ -29,7 +27,6 @@ export const safeSpec = (): PodSpec => ({
   ephemeralContainers: [safeContainer('debug')],
 });
 
-/** Returns safeSpec() with the change in the container of the list, and the name of this container. */
 export function specWith(list: List, change: Partial<Container>): { spec: PodSpec; name: string } {
   const spec = safeSpec();
   const name = spec[list]?.[0]?.name ?? '';
@@ -37,7 +34,6 @@ export function specWith(list: List, change: Partial<Container>): { spec: PodSpe
   return { spec, name };
 }
 
-/** Returns the violations of the level by a Pod with the spec, each as `reason: detail`. */
 export const violationLines = (
   level: Level,
   spec: PodSpec,

@@ -1,4 +1,3 @@
-/** Tests of levels and versions, of the policy in the labels of a Namespace, and of the updates and existing Pods that are evaluated. */
 import { describe, expect, it } from 'vitest';
 import { fieldErrorText } from '../../../../../machinery/field-error.ts';
 import { runAtOnce } from '../../../../../platform/work-in-turns.ts';

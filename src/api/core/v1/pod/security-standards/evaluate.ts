@@ -14,7 +14,6 @@ import type { Check, Control, ControlVersion, Violation } from './control.ts';
 import { type LevelVersion, minorOf } from './policy.ts';
 import { restrictedControls } from './restricted.ts';
 
-/** A Pod, or a template of Pods. */
 interface PodLike {
   metadata?: Pick<ObjectMeta, 'annotations'>;
   spec?: PodSpec;
@@ -24,7 +23,6 @@ const NEWEST = Math.max(
   ...[...baselineControls, ...restrictedControls].flatMap(({ versions }) => versions.map(({ since }) => since)),
 );
 
-/** Returns the version of each control that applies to the minor version. Omits controls that do not exist in the minor version yet. */
 const inVersion = (controls: readonly Control[], minor: number): (ControlVersion & { id: string })[] =>
   controls.flatMap(({ id, versions }) => {
     const version = versions.findLast(({ since }) => since <= minor);
@@ -39,7 +37,7 @@ function checksIn(level: LevelVersion['level'], minor: number): Check[] {
   return [...baseline, ...added].map(({ check }) => check);
 }
 
-/** The checks of each level by minor version, derived when they are first needed. */
+/** By minor version, derived on demand. */
 const derived = {
   privileged: new Map<number, Check[]>(),
   baseline: new Map<number, Check[]>(),
@@ -54,7 +52,7 @@ function checksOf(policy: LevelVersion): Check[] {
   return checks;
 }
 
-/** Returns the violations of the level by a Pod or a template; an empty list if the level allows it. */
+/** Returns an empty list if the level allows the Pod or template. */
 export function violationsOf(policy: LevelVersion, pod: PodLike): Violation[] {
   if (policy.level === 'privileged') return [];
   const spec = specOf(pod);
@@ -62,10 +60,10 @@ export function violationsOf(policy: LevelVersion, pod: PodLike): Violation[] {
   return checksOf(policy).flatMap((check) => check(evaluated) ?? []);
 }
 
-/** Returns the reasons of violations as a message about many Pods shows them. */
+/** For a message about many Pods. */
 export const reasonsText = (violations: readonly Violation[]): string =>
   violations.map(({ reason }) => reason).join(', ');
 
-/** Returns the violations as a message about one Pod shows them. */
+/** For a message about one Pod. */
 export const violationsText = (violations: readonly Violation[]): string =>
   violations.map(({ reason, detail }) => (detail === '' ? reason : `${reason} (${detail})`)).join(', ');

@@ -6,10 +6,9 @@ import type { Pod } from '../../../../generated/types.ts';
 import { reasonsText, violationsOf } from './evaluate.ts';
 import { type LevelVersion, levelText } from './policy.ts';
 
-/** The maximum number of Pods that are evaluated. */
 const MAX_PODS = 3000;
 
-/** Returns the Pods in the order of their evaluation: Pods without a controller, and the first Pod of each controller, come first. */
+/** Pods without a controller, and the first Pod of each controller, are evaluated first. */
 function byController(pods: readonly Pod[]): Pod[] {
   const controllers = new Set<string>();
   const first: Pod[] = [];
@@ -29,9 +28,8 @@ function warningText(reasons: string, names: readonly string[]): string {
 }
 
 /**
- * Evaluates the Pods, one in each step, and returns the warnings: one for each combination of violations, with the name of the first Pod
- * and the number of others. Stops after 3000 Pods, or when isOver() returns true after a Pod; then a warning gives the number of evaluated
- * Pods.
+ * Evaluates the Pods, one in each step, and returns one warning for each combination of violations. Stops after MAX_PODS Pods, or when
+ * isOver() returns true after a Pod; then a warning gives the number of evaluated Pods.
  */
 export function* warningsAboutPods(
   namespace: string,

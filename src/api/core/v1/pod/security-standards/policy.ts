@@ -4,7 +4,7 @@
  */
 import { type FieldError, invalid } from '../../../../../machinery/field-error.ts';
 
-/** The levels, from the least to the most strict. */
+/** From the least to the most strict. */
 const LEVELS = ['privileged', 'baseline', 'restricted'] as const;
 
 export type Level = (typeof LEVELS)[number];
@@ -37,16 +37,15 @@ function isVersion(value: string): boolean {
   return value === LATEST || (minor !== undefined && BigInt(minor) <= MAX_MINOR);
 }
 
-/** Returns the minor version, or Infinity for the latest version. */
 export const minorOf = ({ version }: LevelVersion): number =>
   version === LATEST ? Number.POSITIVE_INFINITY : Number(VERSION.exec(version)?.[1]);
 
-/** Returns the level and version as messages show them, such as `restricted:latest`. */
+/** Returns a text such as `restricted:latest`. */
 export const levelText = ({ level, version }: LevelVersion): string => `${level}:${version}`;
 
 /**
- * Reads the policy of a mode from the labels, and adds the errors in the labels to `errors`. An invalid level counts as restricted for
- * enforce, and as privileged for the other modes; an invalid version counts as the latest one.
+ * Adds the errors in the labels to `errors`. An invalid level counts as restricted for enforce, and as privileged for the other modes; an
+ * invalid version counts as the latest one.
  */
 function ofMode(mode: Mode, labels: Readonly<Record<string, string>>, errors: FieldError[]): LevelVersion {
   const report = (label: string, value: string, text: string): void => {
@@ -62,7 +61,6 @@ function ofMode(mode: Mode, labels: Readonly<Record<string, string>>, errors: Fi
   return read;
 }
 
-/** Returns the policy that the labels of a Namespace give, and the errors in these labels. */
 export function policyOf(labels: Readonly<Record<string, string>> = {}): {
   policy: NamespacePolicy;
   errors: FieldError[];
@@ -77,9 +75,6 @@ export function policyOf(labels: Readonly<Record<string, string>> = {}): {
   return { policy, errors };
 }
 
-/**
- * Returns whether Pods that `old` allows may violate `now`: `now` is not privileged, and has another version than `old` or is more
- * strict.
- */
+/** Whether Pods that `old` allows may violate `now`. */
 export const mayForbidMore = (now: LevelVersion, old: LevelVersion): boolean =>
   now.level !== 'privileged' && (now.version !== old.version || LEVELS.indexOf(now.level) > LEVELS.indexOf(old.level));

@@ -1,4 +1,3 @@
-/** Tests of each control that the level restricted adds: what it forbids, in containers of every kind, and what it allows. */
 import { describe, expect, it, test } from 'vitest';
 import type { Container, PodSpec, Volume } from '../../../../generated/types.ts';
 import { LISTS, safeSpec, specWith, violationLines } from './controls-fixture.ts';

@@ -1,5 +1,5 @@
 /**
- * The controls that the level restricted adds to those of baseline. They require the best practices for hardening Pods.
+ * The controls that the level restricted adds to those of baseline.
  * Source: k8s.io/pod-security-admission/policy of v1.33 (behavior and wording).
  */
 import type { Volume } from '../../../../generated/types.ts';
@@ -62,7 +62,7 @@ const volumeTypes: Check = ({ spec }) => {
   return violationBy('restricted volume types', names, detail);
 };
 
-/** Returns a check like `check` that allows every Windows Pod, because Windows does not support the fields that `check` requires. */
+/** Windows does not support the fields that `check` requires. */
 const exceptOnWindows =
   (check: Check): Check =>
   (pod) =>
@@ -109,7 +109,7 @@ const seccomp = requireInContexts(
   seccompProfiles,
 );
 
-/** The controls that the level restricted adds, sorted by id. */
+/** The controls are sorted by id. */
 export const restrictedControls: readonly Control[] = [
   {
     id: 'allowPrivilegeEscalation',

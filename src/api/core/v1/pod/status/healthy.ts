@@ -8,7 +8,6 @@ import type { Pod } from '../../../../generated/types.ts';
 export const isTerminating = ({ metadata, status }: Pod): boolean =>
   metadata.deletionTimestamp !== undefined || status?.phase === 'Terminating' || status?.termination !== undefined;
 
-/** Whether the Pod is ready and its termination has not begun. */
 export const isHealthy = (pod: Pod): boolean =>
   !isTerminating(pod) &&
   (pod.status?.conditions ?? []).some(({ type, status }) => type === 'Ready' && status === 'True');

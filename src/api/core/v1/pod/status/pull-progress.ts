@@ -13,7 +13,6 @@ export function pullMessage(image: string, progress: PullProgress | undefined): 
   return `Pulling image ${name}${done === undefined ? '' : `: ${done}% of ${binarySize(progress.totalBytes ?? 0)}`}`;
 }
 
-/** A pull that the message of a waiting container reports. */
 export interface ReportedPull {
   image: string;
   /** A text such as `45% of 120 MiB`; an empty list if the progress is not known. */
@@ -27,10 +26,7 @@ export function reportedPull(message = ''): ReportedPull | undefined {
   return { image: JSON.parse(name) as string, progress: progress === undefined ? [] : [progress] };
 }
 
-/**
- * The number of completed quarters of the pull, from 0 to 4; 0 if the progress is unknown. While the pull runs, an Event reports each
- * completed quarter.
- */
+/** The number of completed quarters of the pull, from 0 to 4; 0 if the progress is unknown. */
 export const quartersDone = (progress?: PullProgress): number => Math.floor((percentDone(progress) ?? 0) / 25);
 
 function percentDone(progress?: PullProgress): number | undefined {

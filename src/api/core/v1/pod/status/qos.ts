@@ -9,9 +9,9 @@ export type QosClass = 'Guaranteed' | 'Burstable' | 'BestEffort';
 const counted = ['cpu', 'memory'] as const;
 
 /**
- * Returns the class. Guaranteed: all init, app and counted defer containers have cpu and memory limits, and the sums of their requests
- * equal the sums of their limits. BestEffort: there is no request or limit for cpu or memory. Burstable: all other Pods. Amounts of zero,
- * and defer containers that countedDefers() omits, are ignored.
+ * Guaranteed: all init, app and counted defer containers have cpu and memory limits, and the sums of their requests equal the sums of their
+ * limits. BestEffort: there is no request or limit for cpu or memory. Burstable: all other Pods. Amounts of zero, and defer containers that
+ * countedDefers() omits, are ignored.
  */
 export function qosClass(pod: Pod): QosClass {
   const requests = new Map<string, Quantity>();
@@ -30,7 +30,7 @@ export function qosClass(pod: Pod): QosClass {
   return everyLimitSet && equal && requests.size === limits.size ? 'Guaranteed' : 'Burstable';
 }
 
-/** Adds the amounts of cpu and memory in `texts` to `into`. Returns how many of the two amounts are above zero. */
+/** Returns how many of the amounts of cpu and memory are above zero. */
 function addCounted(into: Map<string, Quantity>, texts: Record<string, string> | undefined): number {
   let found = 0;
   for (const name of counted) {

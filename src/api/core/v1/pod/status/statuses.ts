@@ -1,7 +1,5 @@
-/** The container statuses of a Pod, and the runs of containers that the statuses describe. */
 import type { ContainerStatus, Pod } from '../../../../generated/types.ts';
 
-/** The statuses of all containers of the Pod. */
 export const recordedStatuses = ({ status }: Pick<Pod, 'status'>): ContainerStatus[] => [
   ...(status?.initContainerStatuses ?? []),
   ...(status?.containerStatuses ?? []),
@@ -9,14 +7,13 @@ export const recordedStatuses = ({ status }: Pick<Pod, 'status'>): ContainerStat
   ...(status?.ephemeralContainerStatuses ?? []),
 ];
 
-/** Returns the ID of the run from the containerID of a container status or a terminated state; undefined if there is no containerID. */
+/** Returns the ID of the run, such as the part after `containerd://`; undefined if there is no containerID. */
 export const shownId = (shown: { containerID?: string } | undefined): string | undefined =>
   shown?.containerID?.split('//')[1];
 
 /**
- * Returns, for each container whose current state in the Pod's status is the end of a run in `runs`, that run and all
- * earlier runs of the container, oldest first. The runs must be removed in this order, because otherwise a remaining
- * older run would look like the latest run.
+ * Returns, for each container whose current state is the end of a run in `runs`, that run and all earlier runs of the container, oldest
+ * first. The runs must be removed in this order, because otherwise a remaining older run would look like the latest run.
  */
 export function recordedRuns<Run extends { id: string; name: string; attempt: number }>(
   pod: Pod,

@@ -12,7 +12,7 @@ export interface PodSummary {
   total: number;
   status: string;
   restarts: number;
-  /** The latest end of a previous run of a container; undefined if no status contains the end of a previous run. */
+  /** Undefined if no container has a previous run. */
   lastRestart: Millis | undefined;
 }
 
@@ -43,7 +43,7 @@ function reasonBefore(pod: Pod): string {
   return pod.status?.reason || pod.status?.phase || '';
 }
 
-/** Returns the summarized status of a Pod that may be terminating. `status`: the status if the Pod is not terminating. */
+/** `status`: the status if the Pod is not terminating. */
 function terminating(pod: Pod, status: string): string {
   const deleted = pod.metadata.deletionTimestamp !== undefined;
   if (deleted && pod.status?.reason === 'NodeLost') return 'Unknown';
@@ -54,8 +54,8 @@ function terminating(pod: Pod, status: string): string {
 }
 
 /**
- * Returns `Defer:i/n` while the Pod terminates and only i of its n defer containers have ended, with any result. Otherwise returns
- * undefined. The phase may still be Running.
+ * Returns `Defer:i/n` while the Pod terminates and only i of its n defer containers have ended, with any result. The phase may still be
+ * Running.
  */
 function deferring(pod: Pod): string | undefined {
   const { spec, status } = pod;
@@ -67,9 +67,8 @@ function deferring(pod: Pod): string | undefined {
 }
 
 /**
- * Summarizes the init containers. The first one that has not succeeded (for a sidecar: has not started) determines
- * `status`, which is undefined if there is none. `ready` is the number of ready sidecars, and `seen` contains the
- * statuses, both up to the container that determines `status`.
+ * `status` comes from the first init container that has not succeeded (for a sidecar: has not started); undefined if there is none. `ready`
+ * counts the ready sidecars up to this container, and `seen` contains the statuses up to this container.
  */
 function initializationOf(
   pod: Pod,
@@ -113,7 +112,6 @@ function runningState(
     else if (state?.terminated !== undefined) status = endOf(state.terminated);
     else if (isReady && state?.running !== undefined) ready++;
   }
-  // If one container has completed while another is running and ready, the status is not Completed.
   if (status === 'Completed' && ready > 0) status = isTrue(pod, 'Ready') ? 'Running' : 'NotReady';
   return { status, ready };
 }

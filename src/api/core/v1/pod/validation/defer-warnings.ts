@@ -2,7 +2,7 @@
 import type { DeferContainer, PodSpec } from '../../../../generated/types.ts';
 import { runsBeforeExit } from '../containers.ts';
 
-/** The recommended minimum time, in seconds, for running PreExit entries and stopping the app containers. */
+/** The time for running PreExit entries and stopping the app containers. */
 const RECOMMENDED_SECONDS = 10;
 
 export function deferWarnings(spec: PodSpec): string[] {

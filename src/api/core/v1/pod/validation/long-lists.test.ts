@@ -1,7 +1,3 @@
-/**
- * Tests that long lists and long names in a Pod are processed in linear time, and that validation stops after 1001
- * errors.
- */
 import { expect, test } from 'vitest';
 import { firstErrors } from '../../../../../machinery/field-error.ts';
 import { cpuMillisOf } from '../../../../../machinery/testing.ts';
@@ -12,7 +8,7 @@ import { validateDeferContainers } from './validate-defers.ts';
 import { validatePodCreate } from './validation.ts';
 import { podWarnings } from './warnings.ts';
 
-/** The upper bound for the CPU time, in milliseconds. An algorithm that compares all pairs takes several times as long. */
+/** The upper bound for the CPU time. An algorithm that compares all pairs takes several times as long. */
 const STALL_MILLIS = 1000;
 
 const list = <T>(count: number, item: (index: number) => T): T[] => Array.from({ length: count }, (_, at) => item(at));

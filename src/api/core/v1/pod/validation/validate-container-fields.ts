@@ -11,8 +11,8 @@ import { validateSecurityContext } from './validate-security.ts';
 import { choiceErrors, nameErrors, requiredName } from './validate-values.ts';
 
 /**
- * The parts of the Pod on which the validation of a container depends. `volumes`: the valid volumes by name. `claimNames`: the names of
- * the Pod's resource claims.
+ * The parts of the Pod on which the validation of a container depends. `volumes`: the valid volumes by name. `claimNames`: the names of the
+ * Pod's resource claims.
  */
 export interface ContainerContext {
   spec: PodSpec;
@@ -26,7 +26,7 @@ const protocols = ['SCTP', 'TCP', 'UDP'] as const;
 
 const imageErrors = ({ image }: AnyContainer, path: string): FieldError[] => (image ? [] : [required(`${path}.image`)]);
 
-/** Validates the fields that containers of all lists have in common. `rules`: replaces rules that differ for defer containers. */
+/** `rules`: the rules that differ for defer containers. */
 export function validateFields(
   container: AnyContainer,
   context: ContainerContext,
@@ -51,7 +51,7 @@ export function validateFields(
   );
 }
 
-/** Rejects whitespace around the image's name, in Pods and PodTemplates. Upstream allows whitespace in PodTemplates. */
+/** Upstream allows whitespace around the image's name in PodTemplates. */
 export const validateImageSpaces = ({ image = '' }: AnyContainer, path: string): FieldError[] =>
   image.trim() === image ? [] : [invalid(`${path}.image`, image, 'must not have leading or trailing whitespace')];
 
@@ -80,13 +80,12 @@ function validatePorts(ports: readonly ContainerPort[] | undefined, path: string
 
 const hostPortKey = ({ protocol, hostIP = '', hostPort }: ContainerPort): string => `${protocol}/${hostIP}/${hostPort}`;
 
-/** The host ports of the containers, as keys that consist of protocol, IP and port. */
+/** A key consists of protocol, IP and port. */
 export const hostPortsOf = (containers: readonly Container[]): Set<string> =>
   new Set(
     containers.flatMap(({ ports }) => (ports ?? []).filter(({ hostPort }) => (hostPort ?? 0) !== 0).map(hostPortKey)),
   );
 
-/** Reports host ports that are used more than once in the list of containers. */
 export function validateHostPorts(containers: readonly Container[], path: string): FieldError[] {
   const taken = new Set<string>();
   return containers.flatMap((container, index) => takeHostPorts(container, taken, `${path}[${index}]`));

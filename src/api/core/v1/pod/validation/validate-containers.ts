@@ -64,17 +64,15 @@ function validateInitContainers(context: ContainerContext): FieldError[] {
     }
     if (names.has(container.name)) errors.push(duplicate(`${at}.name`, container.name));
     else if (container.name) names.add(container.name);
-    // Like upstream, the ports of different init containers are not compared, although sidecars run at the same time, and the index in
-    // the errors' paths is always 0.
+    // Like upstream, the ports of different init containers are not compared, although sidecars run at the same time, and the index in the
+    // errors' paths is always 0.
     errors.push(...validateHostPorts([container], path));
     errors.push(...validateInitHooks(container, spec.terminationGracePeriodSeconds, at));
     return errors;
   });
 }
 
-/**
- * Validates the probes and hooks of a sidecar. Rejects those of other init containers, which terminate before the next container starts.
- */
+/** Only sidecars may have probes and hooks: other init containers terminate before the next container starts. */
 function validateInitHooks(container: Container, gracePeriodSeconds: number | undefined, path: string): FieldError[] {
   if (isSidecar(container)) return validateProbesAndHooks(container, gracePeriodSeconds, path);
   return (['lifecycle', 'livenessProbe', 'readinessProbe', 'startupProbe'] as const)

@@ -1,7 +1,3 @@
-/**
- * Tests the validation of defer containers on create and on update, and writes of the status and deletions of Pods with
- * defer containers.
- */
 import { describe, expect, it } from 'vitest';
 import { fieldErrorText } from '../../../../../machinery/field-error.ts';
 import type {

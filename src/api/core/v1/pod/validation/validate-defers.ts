@@ -1,7 +1,4 @@
-/**
- * Validates defer containers and the related fields of the Pod. Source: the specification of defer containers, "Validation"; the
- * messages are worded like those of v1.33.
- */
+/** Source: the specification of defer containers, "Validation"; the messages are worded like those of v1.33. */
 
 import { repeats } from '../../../../../machinery/duplicates.ts';
 import {
@@ -63,17 +60,13 @@ export function validateDeferContainers(context: ContainerContext): FieldError[]
   });
 }
 
-/** Checks that either an image or imageFrom is set. `others`: the names of the containers that imageFrom may name. */
+/** `others`: the names of the containers that imageFrom may name. */
 function validateImage({ image, imageFrom }: DeferContainer, others: ReadonlySet<string>, path: string): FieldError[] {
   if (!imageFrom) return image ? [] : [required(`${path}.image`, 'must specify one of: `image` or `imageFrom`')];
   if (image) return [forbidden(`${path}.imageFrom`, 'may not be specified when `image` is not empty')];
   return others.has(imageFrom) ? [] : [notFoundField(`${path}.imageFrom`, imageFrom)];
 }
 
-/**
- * Validates the conditions under which the entry runs (the reason for the termination and the outcome of the Pod), and the policy for a
- * failed entry.
- */
 function validateConditions(entry: DeferContainer, path: string): FieldError[] {
   const { trigger, onReasons = [], when, failurePolicy } = entry;
   const repeated = repeats(onReasons);
@@ -91,7 +84,6 @@ function validateConditions(entry: DeferContainer, path: string): FieldError[] {
   return allErrors(errors, choiceErrors(failurePolicy, `${path}.failurePolicy`, failurePolicies));
 }
 
-/** Validates the fields of the Pod that configure defer containers, but not the list of defer containers. */
 export const validateDeferSettings = (spec: PodSpec): FieldError[] =>
   allErrors(
     validateReserve(spec),
@@ -99,7 +91,7 @@ export const validateDeferSettings = (spec: PodSpec): FieldError[] =>
     validateGraceExtension(spec),
   );
 
-/** Checks that the reserve for PostExit entries, which is a part of the grace period, is shorter than the grace period. */
+/** The reserve for PostExit entries is a part of the grace period. */
 function validateReserve({
   postExitGracePeriodSeconds: reserve,
   terminationGracePeriodSeconds = 0,
@@ -114,10 +106,6 @@ function validateReserve({
     : [invalid(path, reserve, `must be less than terminationGracePeriodSeconds (${terminationGracePeriodSeconds})`)];
 }
 
-/**
- * Checks that the interval and the count of the extension are positive, are set together, and are not set together with
- * deferContainerGracePeriodExtension.
- */
 function validateGraceExtension(spec: PodSpec): FieldError[] {
   const fields = [
     'deferContainerGracePeriodExtensionInterval',

@@ -6,7 +6,6 @@ import { validatePodCreate } from './validation.ts';
 
 const errorsOf = (spec: Partial<PodSpec>): string[] => validatePodCreate(defaulted(podOf(spec))).map(fieldErrorText);
 const times = (count: number, text: string): string[] => Array.from({ length: count }, () => text);
-/** A search path of 63 characters. */
 const LONG = `${'a'.repeat(31)}.${'b'.repeat(31)}`;
 
 describe('DNS settings of a Pod', () => {

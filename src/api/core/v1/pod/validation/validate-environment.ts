@@ -5,7 +5,7 @@ import type { EnvFromSource, EnvVar } from '../../../../generated/types.ts';
 import { validateFieldRef, validateKeyRef, validateResourceFieldRef } from './validate-references.ts';
 import { nameErrors, requiredName } from './validate-values.ts';
 
-/** Validates the environment variables of a container. `fieldPaths`: the paths of the Pod's fields to which a variable may refer. */
+/** `fieldPaths`: the paths of the Pod's fields to which a variable may refer. */
 export const validateEnv = (
   variables: readonly EnvVar[] | undefined,
   path: string,

@@ -39,7 +39,7 @@ export function validateMounts(
   });
 }
 
-/** Validates subPath and subPathExpr. `listPath`: the path without the mount's index, at which upstream reports some errors. */
+/** `listPath`: the path without the mount's index, at which upstream reports some errors. */
 function validateSubPaths(mount: VolumeMount, path: string, listPath: string): FieldError[] {
   const errors: FieldError[] = [];
   for (const field of ['subPath', 'subPathExpr'] as const) {

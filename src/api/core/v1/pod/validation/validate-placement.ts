@@ -1,7 +1,4 @@
-/**
- * Validates node selectors, tolerations, affinity, topology spread, and readiness and scheduling gates. Source: validation of v1.33 (rules,
- * wording).
- */
+/** Source: validation of v1.33 (rules, wording). */
 
 import { repeats } from '../../../../../machinery/duplicates.ts';
 import {
@@ -122,7 +119,7 @@ const validateNodeTerm = (term: NodeSelectorTerm, checkValues: boolean, path: st
     ),
   );
 
-/** Validates a requirement. `checkValues` is false for preferences, because upstream accepts any label value in preferences. */
+/** `checkValues` is false for preferences, because upstream accepts any label value in preferences. */
 function validateNodeRequirement(
   { key, operator, values = [] }: NodeSelectorRequirement,
   checkValues: boolean,

@@ -12,7 +12,7 @@ import { nonNegative, portErrors, requiredText } from './validate-values.ts';
 
 type Handler = LifecycleHandler & Pick<Probe, 'grpc'>;
 
-/** Matches the names of HTTP headers that upstream allows. RFC 7230 allows more characters. */
+/** The names of HTTP headers that upstream allows. RFC 7230 allows more characters. */
 const headerName = /^[-A-Za-z0-9]+$/;
 
 const handlerTypes = ['exec', 'httpGet', 'tcpSocket', 'grpc', 'sleep'] as const;
@@ -90,11 +90,9 @@ function validateProbe(probe: Probe, gracePeriodSeconds: number | undefined, pat
   );
 }
 
-/** Checks that a liveness or startup probe requires exactly one success. */
 const onceSuccessful = (probe: Probe, path: string): FieldError[] =>
   probe.successThreshold === 1 ? [] : [invalid(`${path}.successThreshold`, probe.successThreshold ?? 0, 'must be 1')];
 
-/** Validates the probes and hooks of an app container, a sidecar or a defer container. */
 export function validateProbesAndHooks(
   container: { lifecycle?: Lifecycle; livenessProbe?: Probe; readinessProbe?: Probe; startupProbe?: Probe },
   gracePeriodSeconds: number | undefined,

@@ -36,10 +36,7 @@ export function validateDownwardFile(
   return allErrors(errors, fileModeErrors(file.mode, `${path}.mode`));
 }
 
-/**
- * The supported sources of projected volumes. The feature gates of other sources are off by default in v1.33: upstream drops these
- * sources silently, but an error is clearer.
- */
+/** The feature gates of other sources are off by default in v1.33: upstream drops these sources silently, but an error is clearer. */
 const projectable: ReadonlySet<string> = new Set(['secret', 'configMap', 'downwardAPI', 'serviceAccountToken']);
 
 export function validateProjected(

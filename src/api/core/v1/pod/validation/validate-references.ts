@@ -1,6 +1,6 @@
 /**
- * Validates the references in environment variables and volumes to fields of the Pod, resources of a container, and keys of
- * ConfigMaps and Secrets. Source: validation of v1.33 (rules and wording).
+ * Validates the references in environment variables and volumes to fields of the Pod, resources of a container, and keys of ConfigMaps and
+ * Secrets. Source: validation of v1.33 (rules and wording).
  */
 import { allErrors, type FieldError, invalid, notSupported, required } from '../../../../../machinery/field-error.ts';
 import { configMapKeyErrors, dns1123SubdomainErrors, qualifiedNameErrors } from '../../../../../machinery/names.ts';
@@ -20,7 +20,7 @@ export const envFieldPaths = [
   'status.podIPs',
 ] as const;
 
-/** The paths of fields about the termination. Only variables of defer containers and volumes of Pods with defer containers may use them. */
+/** Only variables of defer containers and volumes of Pods with defer containers may use these paths. */
 const terminationFieldPaths = [
   'status.termination.containers',
   'status.termination.deadline',
@@ -38,10 +38,9 @@ export const volumeFieldPaths = [
   'metadata.uid',
 ] as const;
 
-/** The field paths to which volumes of a Pod with defer containers may refer. */
 export const deferVolumeFieldPaths = [...volumeFieldPaths, ...terminationFieldPaths] as const;
 
-/** All known field paths. The error for a known path to which a reference may not refer differs from the error for an unknown path. */
+/** The error for a known path to which a reference may not refer differs from the error for an unknown path. */
 const knownFieldPaths = new Set<string>([
   ...deferEnvFieldPaths,
   ...volumeFieldPaths,
@@ -95,10 +94,7 @@ function divisorRule(resource: string): { allowed: readonly string[]; shown: str
   return resource.includes('.hugepages-') ? bytes('hugepages') : undefined;
 }
 
-/**
- * Validates a reference to a resource. `needsContainer`: whether the reference must name a container, because it is in a volume of the
- * Pod.
- */
+/** `needsContainer`: the reference must name a container, because it is in a volume of the Pod. */
 export function validateResourceFieldRef(
   { containerName, resource, divisor }: ResourceFieldSelector,
   path: string,
@@ -127,7 +123,6 @@ export function validateResourceFieldRef(
   return errors;
 }
 
-/** Validates a reference to a key of a ConfigMap or a Secret. */
 export const validateKeyRef = ({ name, key }: ConfigMapKeySelector, path: string): FieldError[] =>
   allErrors(
     nameErrors(name ?? '', `${path}.name`, dns1123SubdomainErrors),

@@ -28,21 +28,15 @@ import { nameErrors } from './validate-values.ts';
 const MAX_NAMES = 1000;
 const standardNames = new Set(['cpu', 'memory', 'ephemeral-storage']);
 const isHugePages = (name: string): boolean => name.startsWith('hugepages-');
-/** Whether Kubernetes defines the resource: the name has no prefix, or a prefix that ends in kubernetes.io. */
 export const isNative = (name: string): boolean => !name.includes('/') || name.includes('kubernetes.io/');
 const MAX_PREFIX_CHARACTERS = 253;
-/**
- * Whether a quota can name the resource as `requests.<name>`: the name does not start with `requests.`, and its prefix is short enough
- * for a qualified name.
- */
+/** Whether a quota can name the resource as `requests.<name>`. */
 const hasQuotaName = (name: string): boolean =>
   !name.startsWith('requests.') && `requests.${name}`.indexOf('/') <= MAX_PREFIX_CHARACTERS;
 export const isExtended = (name: string): boolean =>
   !isNative(name) && qualifiedNameErrors(name).length === 0 && hasQuotaName(name);
-/** Whether the limit may be higher than the request. Huge pages and extended resources cannot be overcommitted. */
 export const isOvercommitable = (name: string): boolean => isNative(name) && !isHugePages(name);
 
-/** Validates the name of a resource of a container. */
 export function validateResourceName(name: string, path: string): FieldError[] {
   const errors = nameErrors(name, path, qualifiedNameErrors);
   if (errors.length > 0) return errors;
@@ -77,7 +71,7 @@ function validateAmount(name: string, text: string, path: string): FieldError[] 
   return errors;
 }
 
-/** Checks that an amount of huge pages is a multiple of the page size in the resource's name (hugepages-2Mi), which must be positive. */
+/** The page size is part of the resource's name (hugepages-2Mi). */
 function validateHugePages(name: string, text: string, path: string): FieldError[] {
   const quantity = isHugePages(name) ? parseQuantity(String(text)) : undefined;
   if (quantity === undefined) return [];
@@ -102,8 +96,8 @@ export function validateResourceList(list: Record<string, string> | undefined, p
 }
 
 /**
- * Validates requests, limits and claims. For speed, a name that is valid in the limits is not validated again in the requests, and a
- * request is not validated if it has the same text as a valid limit: the defaults copy limits to requests.
+ * For speed, a name that is valid in the limits is not validated again in the requests, and a request is not validated if it has the same
+ * text as a valid limit: the defaults copy limits to requests.
  */
 export function validateResources(
   resources: ResourceRequirements | undefined,

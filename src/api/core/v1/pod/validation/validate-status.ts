@@ -1,7 +1,4 @@
-/**
- * Validates an update of a Pod's status. Among other rules, a container that has terminated for good must not run again, the QoS class
- * must not change, and addresses must be IPs. Source: ValidatePodStatusUpdate of v1.33, and the specification of defer containers.
- */
+/** Source: ValidatePodStatusUpdate of v1.33, and the specification of defer containers. */
 
 import { repeats } from '../../../../../machinery/duplicates.ts';
 import { allErrors, duplicate, type FieldError, forbidden, invalid } from '../../../../../machinery/field-error.ts';
@@ -85,7 +82,6 @@ function revivals(
   });
 }
 
-/** Validates the addresses of a Pod or its host: IPs, at most one of each IP family. */
 function validateIps(ips: readonly string[], path: string): FieldError[] {
   const errors = ips.flatMap((ip, index) => nameErrors(ip, `${path}[${index}]`, ipErrors));
   if (ips.length > 1) {

@@ -1,7 +1,6 @@
 /**
- * Validates `status.termination`. Source: the specification of defer containers, "Status and events".
- *
- * Only a changed termination is validated, so that a stored status can always be written again.
+ * Validates `status.termination`. Only a changed termination is validated, so that a stored status can always be written again.
+ * Source: the specification of defer containers, "Status and events".
  */
 
 import { repeats } from '../../../../../machinery/duplicates.ts';
@@ -54,7 +53,6 @@ function validateSkip({ skip = [] }: PodTermination, entries: ReadonlySet<string
   });
 }
 
-/** Checks that each item names an init or app container with its kind, and each container once, and that no restartCount is negative. */
 function validateTerminated(containers: readonly TerminatedContainer[], spec: PodSpec): FieldError[] {
   const kinds = new Map([
     ...(spec.initContainers ?? []).map(({ name }) => [name, 'init'] as const),

@@ -1,7 +1,7 @@
 /**
- * Validates updates of a Pod. In the spec, an update may only change images (those of defer containers until the Pod terminates), set
- * or lower activeDeadlineSeconds, add tolerations or change their tolerationSeconds, replace a negative grace period by 1, remove
- * scheduling gates and, while the Pod has gates, narrow the node selection.
+ * Validates updates of a Pod. In the spec, an update may only change images (those of defer containers until the Pod terminates), set or
+ * lower activeDeadlineSeconds, add tolerations or change their tolerationSeconds, replace a negative grace period by 1, remove scheduling
+ * gates and, while the Pod has gates, narrow the node selection.
  * Source: ValidatePodUpdate and ValidatePodEphemeralContainersUpdate of v1.33.
  */
 import { allErrors, type FieldError, forbidden, invalid } from '../../../../../machinery/field-error.ts';
@@ -97,7 +97,6 @@ function withUpdatesUndone(spec: PodSpec, old: PodSpec): PodSpec {
 const isTerminating = ({ metadata, status }: Pod): boolean =>
   metadata.deletionTimestamp !== undefined || status?.termination !== undefined;
 
-/** Rejects changes of the images of defer containers. Called if the Pod is terminating. */
 function validateDefersKept(spec: PodSpec, old: PodSpec): FieldError[] {
   return (spec.deferContainers ?? []).flatMap(({ image }, index) =>
     image === old.deferContainers?.[index]?.image
@@ -195,7 +194,6 @@ const requiredTerms = (spec: PodSpec) =>
 const startsWith = (list: NodeSelectorRequirement[] | undefined, head: NodeSelectorRequirement[] | undefined) =>
   sameValue((list ?? []).slice(0, (head ?? []).length), head ?? []);
 
-/** Validates an update of the ephemeralcontainers subresource, which may only add containers. */
 export function validateEphemeralContainersUpdate(pod: Pod, old: Pod): FieldError[] {
   if (isMirrorPod(old)) return [forbidden('', 'static pods do not support ephemeral containers')];
   const path = 'spec.ephemeralContainers';

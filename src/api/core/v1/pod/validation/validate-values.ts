@@ -19,7 +19,6 @@ export const requiredName = (value: string | undefined, path: string, errors: Na
 
 export const requiredText = (value: string | undefined, path: string): FieldError[] => (value ? [] : [required(path)]);
 
-/** Checks that the value is set and is one of `choices`. */
 export const choiceErrors = (value: string | undefined, path: string, choices: readonly string[]): FieldError[] => {
   if (!value) return [required(path)];
   return choices.includes(value) ? [] : [notSupported(path, value, choices)];
@@ -31,7 +30,6 @@ export const nonNegative = (value: number | undefined, path: string): FieldError
 export const positive = (value: number | undefined, path: string): FieldError[] =>
   value === undefined || value > 0 ? [] : [invalid(path, value, 'must be greater than 0')];
 
-/** Checks that the value is a valid ID of a user or group. */
 export const idErrors = (value: number | undefined, path: string): FieldError[] =>
   value === undefined || (value >= 0 && value <= MAX_INT32)
     ? []
@@ -52,14 +50,10 @@ export const hasBacksteps = (value: string): boolean => value.includes('..') && 
 export const noBacksteps = (value: string, path: string): FieldError[] =>
   hasBacksteps(value) ? [invalid(path, value, "must not contain '..'")] : [];
 
-/** Checks that the value is a relative path without '..' components. */
 export const descendingPath = (value: string, path: string): FieldError[] =>
   allErrors(value.startsWith('/') ? [invalid(path, value, 'must be a relative path')] : [], noBacksteps(value, path));
 
-/**
- * Checks that the value passes descendingPath() and does not start with '..', because volumes store internal files as `..data`. Like
- * upstream, reports both errors for the value '..', but only the first for a value that starts with '../'.
- */
+/** Volumes store internal files as `..data`. Like upstream, a value that starts with '../' gets only the error of descendingPath(). */
 export const unreservedPath = (value: string, path: string): FieldError[] =>
   allErrors(
     descendingPath(value, path),

@@ -88,7 +88,7 @@ function validateSource(volume: Volume, path: string, fieldPaths: readonly strin
   );
 }
 
-/** The functions that validate required fields and formats of the sources. The fields of the other types of sources are not validated. */
+/** The fields of the other types of sources are not validated. */
 const validators: Partial<
   Record<SourceName, (volume: Volume, path: string, fieldPaths: readonly string[]) => FieldError[]>
 > = {

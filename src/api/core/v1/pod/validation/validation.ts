@@ -1,8 +1,8 @@
 /**
  * Validates a Pod and returns all its errors, with upstream's paths and messages.
  *
- * The defaults of the Pod must be set. validatePod() contains the rules for all Pods; validatePodCreate() adds the rules for new Pods,
- * and validate-update.ts the rules for updates. Rules that need other objects are in admission.ts and runtime-class.ts.
+ * The defaults of the Pod must be set. validatePod() contains the rules for all Pods; validatePodCreate() adds the rules for new Pods, and
+ * validate-update.ts the rules for updates. Rules that need other objects are in admission.ts and runtime-class.ts.
  * Source: pkg/apis/core/validation of v1.33 (rules, order and wording).
  */
 import { allErrors, type FieldError, forbidden, invalid, required } from '../../../../../machinery/field-error.ts';
@@ -50,7 +50,6 @@ export function validatePodCreate(pod: Pod): FieldError[] {
   return errors;
 }
 
-/** The faults of annotations that represent fields: texts that cannot be decoded, or that differ from the field. */
 export const formFaults = (pod: Pod): FormFault[] => [
   ...olderFormFaults(pod, (given) => asInSpec(given, pod)),
   ...deferSettingsFaults(pod),
@@ -71,7 +70,7 @@ function asInSpec({ field, containers }: OlderForm, pod: Pod): boolean {
   return sameValue(withoutToken(other), withoutToken(pod));
 }
 
-/** Validates a Pod. `isTemplate`: whether the Pod only represents a template, whose Pods get further defaults when they are created. */
+/** `isTemplate`: whether the Pod only represents a template, whose Pods get further defaults when they are created. */
 export function validatePod(pod: Pod, { isTemplate = false } = {}): FieldError[] {
   const spec = specOf(pod);
   return allErrors(
@@ -141,8 +140,8 @@ function validatePriority(spec: PodSpec): FieldError[] {
 }
 
 /**
- * Checks that hostPort equals containerPort in app and defer containers in the host network, where both are the same
- * port. A template may omit the hostPort, which its Pods get by default.
+ * In the host network, hostPort and containerPort of app and defer containers are the same port. A template may omit the hostPort, which
+ * its Pods get by default.
  */
 function validateHostNetworkPorts(spec: PodSpec, isTemplate: boolean): FieldError[] {
   if (!spec.hostNetwork) return [];
@@ -163,7 +162,7 @@ function validateHostNetworkPorts(spec: PodSpec, isTemplate: boolean): FieldErro
   );
 }
 
-/** Rejects host namespaces for a Pod with a user namespace. The capital letters in the paths are upstream's. */
+/** Host namespaces are forbidden for a Pod with a user namespace. The capital letters in the paths are upstream's. */
 function validateHostUsers(spec: PodSpec): FieldError[] {
   if (spec.hostUsers !== false) return [];
   const errors: FieldError[] = [];
@@ -216,7 +215,7 @@ const searchLabel = '_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?';
 const searchPattern = `${searchLabel}(\\.${searchLabel})*`;
 const searchRegexp = new RegExp(`^${searchPattern}$`);
 
-/** Validates a DNS search path, which may contain underscores, unlike other DNS names. */
+/** A DNS search path may contain underscores, unlike other DNS names. */
 function searchErrors(value: string): string[] {
   const errors = value.length > 253 ? ['must be no more than 253 characters'] : [];
   if (searchRegexp.test(value)) return errors;

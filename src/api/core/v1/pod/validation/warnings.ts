@@ -18,7 +18,6 @@ import { olderFormWarnings } from '../compatibility/older-forms.ts';
 import { containersWithPath, specOf } from '../containers.ts';
 import { deferWarnings } from './defer-warnings.ts';
 
-/** The resources whose amounts are numbers of bytes. */
 const BYTES = ['memory', 'ephemeral-storage'];
 
 export function podWarnings(pod: Pod): string[] {
@@ -90,7 +89,6 @@ function annotationWarnings({ metadata: { annotations } }: Pod): string[] {
   );
 }
 
-/** Warns about a seccomp annotation if the field that replaced it is absent, because the annotation has no effect. */
 const seccompWarnings = (
   { metadata }: Pod,
   key: string,
@@ -156,8 +154,8 @@ function envWarnings(variables: readonly EnvVar[] | undefined, path: string): st
 }
 
 /**
- * Whether the value contains `$(name)`. value.includes() would take quadratic time for some long names, and returns a different result
- * only for names that contain "$(".
+ * Whether the value contains `$(name)`. value.includes() would take quadratic time for some long names, and returns a different result only
+ * for names that contain "$(".
  */
 const refersTo = (value: string, name: string): boolean =>
   value
@@ -167,7 +165,7 @@ const refersTo = (value: string, name: string): boolean =>
 
 /** The maximum number of earlier ports of the same number and protocol with which a port is compared. */
 const COMPARED_PORTS = 16;
-/** The number of warnings after which no further ports are compared, because more warnings do not fit into a response's headers. */
+/** Further ports are not compared after this number of warnings, because more warnings do not fit into a response's headers. */
 const MAX_PORT_WARNINGS = 100;
 
 function portWarnings(spec: PodSpec): string[] {
@@ -191,7 +189,6 @@ function portWarnings(spec: PodSpec): string[] {
   return warnings;
 }
 
-/** Describes the conflict of two ports with the same number and protocol; undefined if the ports do not conflict. */
 function portRelation(a: ContainerPort, b: ContainerPort): string | undefined {
   const [ipA, ipB, hostA, hostB] = [a.hostIP ?? '', b.hostIP ?? '', a.hostPort ?? 0, b.hostPort ?? 0];
   if (ipA === ipB && hostA === hostB) return 'duplicate';

@@ -21,15 +21,12 @@ import type { Evaluator, Usage } from './evaluator.ts';
 export interface ChargedWrite {
   evaluator: Evaluator;
   object: KubeObject;
-  /** The object before an update; undefined for a create. */
+  /** Undefined for a create. */
   old: KubeObject | undefined;
   now: Millis;
 }
 
-/**
- * The result of charge(). `refused`: why the write is rejected. `charged`: the quotas whose usage the write increases, with their new
- * status.
- */
+/** `refused`: why the write is rejected. `charged`: the quotas whose usage the write increases, with their new status. */
 export type ChargeResult = { refused: string } | { charged: ResourceQuota[] };
 
 export function charge(quotas: readonly ResourceQuota[], write: ChargedWrite): ChargeResult {
@@ -55,7 +52,6 @@ export const scopesOf = ({ spec }: ResourceQuota): ScopedResourceSelectorRequire
   ...(spec?.scopeSelector?.matchExpressions ?? []),
 ];
 
-/** Whether the object is in all scopes of the quota. */
 export const inScopes = (quota: ResourceQuota, { inScope }: Evaluator, object: KubeObject): boolean =>
   scopesOf(quota).every((scope) => inScope?.(object, scope) === true);
 
@@ -75,7 +71,6 @@ function unmetDemand(quota: ResourceQuota, evaluator: Evaluator, object: KubeObj
   return `status unknown for quota: ${name}, resources: ${measured.join(',')}`;
 }
 
-/** The amounts above zero by which the write increases the usage of the quota. */
 function requestedFrom(quota: ResourceQuota, { evaluator, object, old, now }: ChargedWrite): Usage {
   const hard = hardOf(quota);
   const before = old !== undefined && applies(quota, evaluator, old) ? evaluator.usage(old, now) : undefined;

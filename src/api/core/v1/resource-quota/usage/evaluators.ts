@@ -11,8 +11,8 @@ import { countName, type Evaluator, quantityOf, type Usage } from './evaluator.t
 import { podEvaluator } from './pod-usage.ts';
 
 /**
- * Whether quotas count the objects of the kind: stored objects in namespaces. As in upstream, Events are not counted. Objects that outlive
- * their namespace, which upstream does not have, are not counted either.
+ * Whether quotas count the objects of the kind. As in upstream, Events are not counted. Objects that outlive their namespace, which
+ * upstream does not have, are not counted either.
  */
 export const isCountable = ({ kind, namespaced, createOnly, computed, outlivesNamespace }: KindDefinition): boolean =>
   namespaced && kind !== 'Event' && outlivesNamespace !== true && createOnly === undefined && computed === undefined;
@@ -31,10 +31,6 @@ const serviceEvaluator: Evaluator<Service> = {
   chargesUpdates: true,
 };
 
-/**
- * The number of node ports of the Service: one for each port or, if the Service disables their allocation, for each port with a nodePort; 0
- * for types without node ports.
- */
 function nodePorts({ spec }: Service): number {
   const { type, ports = [], allocateLoadBalancerNodePorts } = spec ?? {};
   if (type !== 'NodePort' && type !== 'LoadBalancer') return 0;
@@ -79,7 +75,6 @@ const evaluators = new Map<string, Evaluator>([
   ['/persistentvolumeclaims', claimEvaluator as unknown as Evaluator],
 ]);
 
-/** Returns the evaluator of the resource. */
 export function evaluatorOf(group: string, resource: string): Evaluator {
   const key = `${group}/${resource}`;
   let evaluator = evaluators.get(key);

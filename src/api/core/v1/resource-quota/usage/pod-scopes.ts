@@ -23,7 +23,6 @@ export function podInScope(pod: Pod, { scopeName, operator, values = [] }: Scope
 
 const hasDeadline = ({ spec }: Pod): boolean => (spec?.activeDeadlineSeconds ?? -1) >= 0;
 
-/** Whether the name of a PriorityClass satisfies the operator and its values. The empty name satisfies NotIn and DoesNotExist. */
 function matchesClass(name: string, operator: string, values: readonly string[]): boolean {
   if (operator === 'In') return name !== '' && values.includes(name);
   if (operator === 'NotIn') return name === '' || !values.includes(name);

@@ -39,7 +39,7 @@ export const podEvaluator: Evaluator<Pod> = {
 
 const isCharged = (pod: Pod, now: Millis): boolean => !hasEnded(pod) && now <= (endOfCharge(pod) ?? now);
 
-/** Returns the time after which a Pod is no longer charged: a grace period after its deletionTimestamp; undefined if it has none. */
+/** Returns when the Pod is no longer charged: a grace period after its deletionTimestamp. */
 function endOfCharge({ metadata }: Pod): Millis | undefined {
   const { deletionGracePeriodSeconds } = metadata;
   const deletion = parseTime(metadata.deletionTimestamp);
@@ -48,7 +48,6 @@ function endOfCharge({ metadata }: Pod): Millis | undefined {
     : deletion + deletionGracePeriodSeconds * 1000;
 }
 
-/** Returns the requests and limits by the names that quotas use. */
 function named(requests: ResourceQuantities, limits: ResourceQuantities): Usage {
   const usage: Usage = new Map([['pods', quantityOf(1)]]);
   const add = (name: string, amount: Quantity | undefined): void => {

@@ -18,15 +18,14 @@ import type { ResourceQuota, ResourceQuotaStatus } from '../../../../generated/t
 import { inScopes } from './charge.ts';
 import type { Evaluator, Usage } from './evaluator.ts';
 
-/** The objects of one resource in the namespace of a quota. */
 export interface Counted {
   evaluator: Evaluator;
   objects: readonly KubeObject[];
 }
 
 /**
- * Returns the status that must be written before the objects are counted, because `spec.hard` has names that `status.hard` lacks;
- * undefined if there are none.
+ * Returns the status that must be written before the objects are counted, because `spec.hard` has names that `status.hard` lacks; undefined
+ * if there are none.
  */
 export function announcedStatus({ spec, status }: ResourceQuota): ResourceQuotaStatus | undefined {
   const hard = spec?.hard ?? {};
@@ -35,18 +34,17 @@ export function announcedStatus({ spec, status }: ResourceQuota): ResourceQuotaS
   return { hard, used: Object.fromEntries(used.filter(([name]) => Object.hasOwn(hard, name))) };
 }
 
-/** Whether the quota limits the resource of the evaluator, in its spec or in its status. */
 export const limits = ({ spec, status }: ResourceQuota, { measures }: Evaluator): boolean =>
   Object.keys(spec?.hard ?? {}).some(measures) || Object.keys(status?.hard ?? {}).some(measures);
 
 export interface Recount {
-  /** The status to write; undefined if the status of the quota is correct. */
+  /** Undefined if the status of the quota is correct. */
   status: ResourceQuotaStatus | undefined;
-  /** The time at which the usage changes without a change of an object; undefined if there is none. */
+  /** When the usage changes without a change of an object; undefined if it does not. */
   changesAt: Millis | undefined;
 }
 
-/** Counts the usage. `counted` must contain all resources that the quota limits. */
+/** `counted` must contain all resources that the quota limits. */
 export function recount(quota: ResourceQuota, counted: readonly Counted[], now: Millis): Recount {
   const hard = quota.spec?.hard ?? {};
   const sums: Usage = new Map();
@@ -77,10 +75,7 @@ function sameAmounts(a: Record<string, string> | undefined, b: Record<string, st
   );
 }
 
-/**
- * Whether an update of a quota requires a new count: the spec has changed, `hard` in the status differs from `spec.hard`, or an amount in
- * `used` has decreased or disappeared. Charged writes only increase the amounts in `used`.
- */
+/** Whether an update of a quota requires a new count. Charged writes do not, because they only increase the amounts in `used`. */
 export function needsRecount(quota: ResourceQuota, old: ResourceQuota): boolean {
   if (!sameAmounts(quota.status?.hard, quota.spec?.hard ?? {})) return true;
   if (JSON.stringify(quota.spec) !== JSON.stringify(old.spec)) return true;
@@ -90,7 +85,6 @@ export function needsRecount(quota: ResourceQuota, old: ResourceQuota): boolean 
   );
 }
 
-/** Whether an update of an object can change the usage of quotas. */
 export function changesUsage(evaluator: Evaluator, object: KubeObject, old: KubeObject, now: Millis): boolean {
   const before = evaluator.usage(old, now);
   const after = evaluator.usage(object, now);

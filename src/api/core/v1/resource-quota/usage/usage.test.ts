@@ -17,7 +17,6 @@ const pod = (spec: object, metadata: object = {}, status: object = {}): Pod =>
   ({ apiVersion: 'v1', kind: 'Pod', metadata: { name: 'p', namespace: 'a', ...metadata }, spec, status }) as Pod;
 const simple = (requests?: object, limits?: object): Pod => pod({ containers: [container('app', requests, limits)] });
 
-/** Returns the usage of the object as text, such as `cpu=1 pods=1`. */
 const usage = (object: KubeObject, group = '', resource = 'pods'): string =>
   [...evaluatorOf(group, resource).usage(object, NOW)]
     .map(([name, amount]) => `${name}=${formatQuantity(amount)}`)
