@@ -137,6 +137,7 @@ test.each<[string, Record<string, unknown>]>([
   ['index.json', { 'index.json': {} }],
   ['index.json, without annotations', { 'index.json': oci() }],
   ['index.json, where the name is empty', { 'index.json': oci({ [OCI_NAME]: '' }) }],
+  ['index.json, where the name is only a tag', { 'index.json': oci({ [OCI_NAME]: 'v7' }) }],
 ])('an archive without names in %s is refused with advice', async (_, files) => {
   await archive(files);
   const text = `the images in ${file} have no name: write the archive with a name and a tag, as 'docker save NAME:TAG' or 'skopeo copy SOURCE oci-archive:FILE:NAME:TAG' do`;

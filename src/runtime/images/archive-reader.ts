@@ -128,13 +128,15 @@ const dockerNames = (manifests: unknown): string[] =>
 
 /**
  * Exporters write the image names as annotations. Throws if `index` does not have the specified form. Source: OCI Image Layout
- * Specification.
+ * Specification; in `ref.name`, a text without any of `/:@` is only a tag, for which containerd invents a name.
  */
 const ociNames = (index: unknown): string[] =>
   arrayOf(record(index)['manifests'] ?? []).flatMap((manifest) => {
     const annotations = record(record(manifest)['annotations'] ?? {});
-    const name = annotations['io.containerd.image.name'] ?? annotations['org.opencontainers.image.ref.name'];
-    return name === undefined || name === '' ? [] : [text(name)];
+    const whole = text(annotations['io.containerd.image.name'] ?? '');
+    const name = text(annotations['org.opencontainers.image.ref.name'] ?? '');
+    if (whole !== '') return [whole];
+    return /[/:@]/.test(name) ? [name] : [];
   });
 
 function arrayOf(value: unknown): unknown[] {

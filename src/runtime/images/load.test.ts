@@ -186,6 +186,14 @@ test('an image that ctr has stored under a short name is tagged with the complet
   expect(runtime.names).toEqual(withIds({ 'a:1': 'new', [A]: 'tagged', 'sha256:new': 'new' }));
 });
 
+test('a failure to tag an image restores the names', async () => {
+  installCtr(importOf('a:1'));
+  const script = readFileSync(path('ctr'), 'utf8');
+  writeFileSync(path('ctr'), script.replace('tag) ', 'tag) exit 1; '));
+  expect((await rejection(load([await archiveOf('a:1')]))).message).toMatch(/exit code 1/);
+  expect(runtime.names).toEqual({});
+});
+
 test('the images that had the names before are protected only during the import', async () => {
   Object.assign(runtime.names, withIds({ [A]: 'complete', 'a:1': 'short' }));
   installCtr(importOf(A));

@@ -82,23 +82,24 @@ async function loadArchive(load: Load, file: string): Promise<string[]> {
   const guard = await guardImport(connection, [...new Set([...names, ...complete])], timers, signal);
   const reading = (bytes: number): void => report(bytes < totalBytes ? 'loading' : 'unpacking', bytes);
   report('loading', 0);
-  const output = await importWhole(guard, () => importArchive(load, file, reading));
-  for (const [index, name] of names.entries()) {
-    const reference = complete[index] as string;
+  await importWhole(guard, async () => {
+    const output = await importArchive(load, file, reading);
     // containerd stores a short name from an OCI layout unchanged, but CRI looks up the complete name.
-    if (!output.includes(`unpacking ${reference} `)) {
+    for (const [index, name] of names.entries()) {
+      const reference = complete[index] as string;
+      if (output.includes(`unpacking ${reference} `)) continue;
       await runCommandOk(ctr, [...args, 'images', 'tag', '--force', name, reference], { signal });
     }
-    await listed(load, reference, guard.idsBefore.get(reference));
-  }
+  });
+  for (const reference of complete) await listed(load, reference, guard.idsBefore.get(reference));
   // An archive may have the same name in its manifest.json and, in another form, in its index.json.
   return [...new Set(complete)];
 }
 
 /** Restores the image names if the import fails, for example because of a damaged layer. */
-async function importWhole(guard: ImportGuard, run: () => Promise<string>): Promise<string> {
+async function importWhole(guard: ImportGuard, run: () => Promise<void>): Promise<void> {
   try {
-    return await run();
+    await run();
   } catch (error) {
     // An error of undo() is ignored, because the user needs to know why the import failed.
     await guard.undo().catch(() => undefined);
