@@ -15,7 +15,7 @@ import { containerNames, type PodContainer, podContainers, waitsForItsTurn } fro
 import { SIGNAL_CODES } from '../signals.ts';
 import { resolveTarget, type Target, type TargetOptions } from '../target.ts';
 import { presentPod } from '../workloads/present-pod.ts';
-import { copyLog, hasColors } from './copy-log.ts';
+import { copyLog, hasColors, printInTurn } from './copy-log.ts';
 import { followPod } from './follow-pod.ts';
 import { type LogCommandOptions, type LogRequest, logQuery, logRequest } from './log-options.ts';
 import { couldNotStart, logRefusal, neverStarted, noLogs, notScheduled } from './log-refusal.ts';
@@ -92,7 +92,7 @@ async function printLogs(
   }
   const logged = podContainers(pod).filter((container) => hasLog(pod, container, request));
   if (logged.length === 0) throw noLogs(pod, request, target.hints);
-  for (const container of logged) await source.print(container).catch(report);
+  await printInTurn(logged, source.print, report, signal);
 }
 
 function printWaiting(containers: readonly PodContainer[]): void {
@@ -152,7 +152,7 @@ function createSource(pod: Pod, options: LogsOptions, request: LogRequest, targe
       const body = await open(container.name, request).catch((error: unknown) => {
         throw isApiError(error) ? logRefusal(error, pod, container, target.hints) : error;
       });
-      await copyLog(body, prefix === '' ? undefined : createLines(prefix), signal);
+      await copyLog(body, prefix === '' ? undefined : createLines(prefix), signal, target.hints);
     },
     async printTimed(container: PodContainer, wasThere: boolean): Promise<void> {
       const { timestamps } = request;
@@ -163,7 +163,7 @@ function createSource(pod: Pod, options: LogsOptions, request: LogRequest, targe
       }
       const asked = { ...request, timestamps: true, part: wasThere ? request.part : {} };
       try {
-        await copyLog(await open(container.name, asked), lines.begin(), signal);
+        await copyLog(await open(container.name, asked), lines.begin(), signal, target.hints);
       } catch (error) {
         if (signal.aborted) return;
         // An error about the log of one container must not stop the logs of the others.
