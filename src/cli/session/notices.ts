@@ -104,7 +104,8 @@ export function createNotices({ client, logs, say, hints, failed }: NoticeOption
     `see '${hints.lifepod(`why ${name} -n ${namespace}`)}' in another terminal`;
   return {
     trouble(pod, cause, text) {
-      if (isNew(pod, cause)) say(`${text}; ${see(pod)}`);
+      // The messages of repeated attempts may differ in the numbers of temporary folders.
+      if (isNew(pod, cause.replaceAll(/\d{6,}/g, 'N'))) say(`${text}; ${see(pod)}`);
     },
     entries(pod, node) {
       for (const { name, text, hint, isPending } of entryNotices(pod, hints, node)) {

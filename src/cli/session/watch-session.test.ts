@@ -165,6 +165,18 @@ test('a session whose Pod cannot start for two minutes is over, and reports each
   expect(await watched.over).toBe(`pod/one cannot start for 120 s: ${text}`);
 });
 
+test('a session reports a container that cannot be created once, although each message names another temporary folder', async () => {
+  const { backend, watched, said, setStatus } = await watch();
+  watched.created(await backend.set(PODS, podOf('one', { labels })));
+  watched.complete();
+  for (const number of ['2809725728', '31415', '166']) {
+    const message = `cannot use /tmp/containerd-mount${number.padStart(9, '1')}`;
+    await setStatus('one', status({ waiting: { reason: 'CreateContainerError', message } }));
+  }
+  expect(said).toHaveLength(1);
+  expect(said[0]).toMatch(/^pod\/one waits: container app cannot be started, cannot use .*2809725728; /);
+});
+
 test('a session whose Pod gets no sandbox reports the cause once, and is over after two minutes', async () => {
   const { backend, watched, said, timers } = await watch();
   const one = await backend.set(PODS, podOf('one', { labels }));

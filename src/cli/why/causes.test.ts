@@ -351,6 +351,42 @@ explains({
     ),
     sentence: 'p has failed: container app cannot use its working directory /etc/passwd: not a directory.',
   },
+  'a volume that is mounted over a file': {
+    status: failed(
+      128,
+      'StartError',
+      `${RUNC}error during container init: error mounting "/d/volumes/v" to rootfs at "/etc/passwd": mount /d/volumes/v:/etc/passwd ` +
+        '(via /proc/self/fd/6), flags: 0x5000: not a directory: unknown',
+    ),
+    sentence:
+      'p has failed: container app cannot mount a volume at /etc/passwd: the volume is a folder and the image has a file there, or vice versa.',
+    advice: /^in its volumeMounts, name another mountPath, /,
+  },
+  'an image whose user is a name, without /etc/passwd': {
+    status: {
+      conditions: UNREADY,
+      containerStatuses: [
+        waiting(
+          'app',
+          'CreateContainerError',
+          'mount callback failed on /d/tmpmounts/containerd-mount2809725728: open /d/tmpmounts/containerd-mount2809725728/etc/passwd: no such file or directory',
+        ),
+      ],
+    },
+    sentence:
+      'p cannot start: container app cannot be started: the user of its image is a name that the image does not define: it has no /etc/passwd.',
+    advice: /^set runAsUser in its securityContext to the number of the user, /,
+  },
+  'an image whose user is a name that its /etc/passwd does not contain': {
+    status: {
+      conditions: UNREADY,
+      containerStatuses: [
+        waiting('app', 'CreateContainerError', 'failed to create containerd container: no users found'),
+      ],
+    },
+    sentence:
+      'p cannot start: container app cannot be started: the user of its image is a name that the image does not define.',
+  },
   'a defer container whose command does not exist': {
     metadata: DELETED,
     spec: { deferContainers: [{ name: 'bye', image: 'i', trigger: 'PreExit' }] },

@@ -41,13 +41,16 @@ export function failedRun(subject: Living, { reason = '', message }: ContainerSt
   return FAILED_START_REASONS.includes(reason) && text !== '' ? startFinding(subject, reason, text) : undefined;
 }
 
-/** Returns a verb phrase that says why a command or its working directory cannot be used; undefined for messages about other problems. */
+/**
+ * Returns a verb phrase that says why a command, its working directory or a volume mount cannot be used; undefined for messages about other
+ * problems.
+ */
 export const commandError = (message: string | undefined): string | undefined =>
   commandFinding(oneLine(message))?.cause;
 
 /** Explains a failed start by its message `text` and the reason in the container's state. */
 export function startFinding(subject: Needing, reason: string, text: string): Finding {
-  const found = commandFinding(text) ?? objectFinding(subject, text);
+  const found = commandFinding(text) ?? userFinding(text) ?? objectFinding(subject, text);
   if (found !== undefined) return found;
   const full = fullDiskText(text);
   if (full !== undefined) {
@@ -72,7 +75,7 @@ export function startFinding(subject: Needing, reason: string, text: string): Fi
     cause,
     reason === 'CreateContainerConfigError'
       ? 'fix the named problem in the Pod or on the node: the node retries automatically; to change the Pod, recreate it'
-      : 'if the Pod is the cause, fix its command, security context or devices, and recreate it',
+      : 'if the Pod is the cause, fix its command, volumeMounts, security context or devices, and recreate it',
   );
 }
 
@@ -85,7 +88,16 @@ const EXEC_ERROR =
 const FOLDER_ERROR =
   /(?:chdir to cwd|mkdir) \(?"?([^"):]+)"?\)?.*?(permission denied|not a directory|no such file or directory)/;
 
+/** The runtime's message about a volume of another type than what the image has at its path. Source: runc's messages. */
+const MOUNT_ERROR = /error mounting "[^"]*" to rootfs at "([^"]+)".*not a directory/;
+
 function commandFinding(text: string): Finding | undefined {
+  const [, place] = MOUNT_ERROR.exec(text) ?? [];
+  if (place !== undefined)
+    return only(
+      `cannot mount a volume at ${place}: the volume is a folder and the image has a file there, or vice versa`,
+      'in its volumeMounts, name another mountPath, or mount one file of the volume with subPath, and recreate the Pod',
+    );
   const [, program, error = ''] = EXEC_ERROR.exec(text) ?? [];
   const [, folder, problem = ''] = FOLDER_ERROR.exec(text) ?? [];
   if (folder !== undefined)
@@ -102,6 +114,19 @@ function commandFinding(text: string): Finding | undefined {
   return only(
     `${cause}: there is no such file in ${/PATH/.test(error) ? 'the PATH of its image' : 'its image'}`,
     'fix the command, or use an image that has the program, and recreate the Pod; a script also needs its interpreter in the image',
+  );
+}
+
+/** Only the name of a user or group is looked up, not a number. Source: containerd's messages; the last one is CRI-O's. */
+const USER_ERROR =
+  /open \S*\/etc\/(?:passwd|group): no such file|no (?:users|groups) found|unable to find (?:user|group) /;
+
+function userFinding(text: string): Finding | undefined {
+  if (!USER_ERROR.test(text)) return undefined;
+  const [, file] = /open \S*(\/etc\/(?:passwd|group)): no such file/.exec(text) ?? [];
+  return only(
+    `cannot be started: the user of its image is a name that the image does not define${file === undefined ? '' : `: it has no ${file}`}`,
+    'set runAsUser in its securityContext to the number of the user, or add the user to the image, and recreate the Pod',
   );
 }
 
