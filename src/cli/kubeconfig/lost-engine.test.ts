@@ -11,9 +11,25 @@ const OTHER = userKubeconfigPath('/elsewhere', 1000);
 // These functions replace the state of the engine and of the service of this machine.
 const none = (): undefined => undefined;
 const isRunning = (): boolean => false;
-const unread = (code: string, path: string, dataDir?: string, service?: ServiceState): string => {
+const unread = (
+  code: string,
+  path: string,
+  dataDir?: string,
+  service?: ServiceState,
+  running: string[] = [],
+): string => {
   const error = new UserError('as it was', { cause: Object.assign(new Error(code), { code }) });
-  return (explainUnread(error, [path], dataDir, USER, none, () => service) as Error).message;
+  const found = explainUnread(
+    error,
+    [path],
+    dataDir,
+    USER,
+    none,
+    () => service,
+    none,
+    () => running,
+  );
+  return (found as Error).message;
 };
 
 test.each<[string, string, string | undefined, string]>([
@@ -49,10 +65,21 @@ test('a copy that was removed is renewed with a command of its own if systemd ru
   );
 });
 
+test('a copy that was removed while its engine runs is renewed, also if only the process shows the data folder', () => {
+  expect(unread('ENOENT', COPY, undefined, undefined, ['/elsewhere', DEFAULT_DATA_DIR])).toBe(
+    `the kubeconfig ${COPY} was removed, although its engine runs: get a new one with 'eval "$(sudo lifepod kubeconfig)"'`,
+  );
+  expect(unread('ENOENT', OTHER, undefined, undefined, ['/elsewhere', DEFAULT_DATA_DIR])).toBe(
+    `the kubeconfig ${OTHER} was removed, although its engine runs: get a new one with 'eval "$(sudo lifepod kubeconfig --data-dir /elsewhere)"'`,
+  );
+  expect(unread('ENOENT', OTHER, undefined, undefined, [DEFAULT_DATA_DIR])).toContain(' was stopped, which removed ');
+});
+
 test('the error for a removed copy suggests unsetting KUBECONFIG, unless the copy is that of the default engine', () => {
   const [error, env] = [new UserError('x', { cause: Object.assign(new Error(), { code: 'ENOENT' }) }), { ...USER }];
   const text = (path: string): string =>
-    (explainUnread(error, [path], undefined, { ...env, KUBECONFIG: path }, none, none) as Error).message;
+    (explainUnread(error, [path], undefined, { ...env, KUBECONFIG: path }, none, none, none, () => []) as Error)
+      .message;
   expect(text(OTHER)).toMatch(/, or type 'unset KUBECONFIG'$/);
   expect(text(COPY)).not.toContain('unset');
 });

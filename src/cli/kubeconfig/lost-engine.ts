@@ -2,6 +2,7 @@
 
 import { dirname, resolve } from 'node:path';
 import { userKubeconfigPath } from '../../engine/certificates/user-kubeconfigs.ts';
+import { engineProcesses } from '../../engine/data-folder/engine-processes.ts';
 import { lostText } from '../../engine/data-folder/lost-folder.ts';
 import { DEFAULT_DATA_DIR, kubeconfigPath } from '../../engine/settings.ts';
 import { UserError } from '../../platform/files.ts';
@@ -25,13 +26,15 @@ export function explainUnread(
   engineOf = dataFolderOf,
   serviceOf = stateOf,
   lostIn = lostText,
+  runningFolders = foldersOfRunning,
 ): unknown {
   const [path = '', ...others] = paths;
   const known = dataDir ?? engineOf([path]);
   const { code } = ((error as Error).cause ?? {}) as NodeJS.ErrnoException;
   if (!(error instanceof UserError) || others.length > 0) return error;
   const isCopy = COPY.test(path);
-  const folder = folderOf(path, known);
+  const running = isCopy && code === 'ENOENT' ? runningFolders().find((each) => isCopyOf(path, each)) : undefined;
+  const folder = folderOf(path, known ?? running);
   const { engine } = hintsFor({ dataDir: folder }, env, undefined, true);
   // A deleted folder no longer shows that it was a data folder, so the file is recognized by its name.
   const around = dirname(resolve(path));
@@ -50,6 +53,10 @@ export function explainUnread(
           `${service === 'stopped' ? `start the engine with '${start}', then ` : ''}${renew}${noteOn(folder)}${orUnset}`,
         { cause: error.cause },
       );
+    if (running !== undefined)
+      return new UserError(`the kubeconfig ${path} was removed, although its engine runs: ${renew}${orUnset}`, {
+        cause: error.cause,
+      });
     return new UserError(
       `the engine of the kubeconfig ${path} was stopped, which removed this file: start the engine with '${start}'${noteOn(folder)}${orUnset}`,
       { cause: error.cause },
@@ -124,6 +131,11 @@ function folderOf(path: string, dataDir: string | undefined): string | undefined
   if (uid === undefined || userKubeconfigPath(DEFAULT_DATA_DIR, Number(uid)) === path) return undefined;
   return UNKNOWN_FOLDER;
 }
+
+const foldersOfRunning = (): string[] => engineProcesses().flatMap(({ dataDir }) => dataDir ?? []);
+
+const isCopyOf = (path: string, dataDir: string): boolean =>
+  userKubeconfigPath(dataDir, Number(COPY.exec(path)?.[1])) === path;
 
 const noteOn = (folder: string | undefined): string =>
   folder === UNKNOWN_FOLDER ? `, with its data folder as ${UNKNOWN_FOLDER}` : '';
