@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
@@ -24,11 +24,31 @@ test('the data folder of a kubeconfig is the one that contains it, or the one of
   );
 });
 
+test('the data folder of a link to a kubeconfig is that of the kubeconfig', () => {
+  const [own, copy, broken] = ['own', 'copy', 'broken'].map((name) => join(folder, `${name}-link`)) as [
+    string,
+    string,
+    string,
+  ];
+  symlinkSync(join(engine, 'kubeconfig'), own);
+  symlinkSync(join(folder, 'other/kubeconfig'), copy);
+  symlinkSync(join(folder, 'none'), broken);
+  const ofCopy = (path: string) => (path === join(folder, 'other/kubeconfig') ? '/d' : undefined);
+  expect([own, copy, broken].map((path) => dataFolderOf([path], ofCopy))).toEqual([engine, '/d', undefined]);
+});
+
 test('the folders of a user are those of KUBECONFIG, and those of the copies of the user who types sudo', () => {
   const ofCopies = (uid: number) => (uid === 1000 ? [engine, '/d'] : []);
-  expect(foldersOfUser(USER, ofCopies)).toEqual([engine, '/d']);
-  expect(foldersOfUser({ ...USER, KUBECONFIG: `:${join(engine, 'kubeconfig')}:/x` }, ofCopies)).toEqual([engine, '/d']);
+  expect(foldersOfUser(USER, ofCopies, 0)).toEqual([engine, '/d']);
+  expect(foldersOfUser({ ...USER, KUBECONFIG: `:${join(engine, 'kubeconfig')}:/x` }, ofCopies, 0)).toEqual([
+    engine,
+    '/d',
+  ]);
   expect(foldersOfUser({ KUBECONFIG: join(engine, 'kubeconfig') }, () => [])).toEqual([engine]);
+});
+
+test('with sudo -u, the folders are those of the user who runs the command, not of the one who has typed sudo', () => {
+  expect(foldersOfUser(USER, (uid) => [`/of-${uid}`], 1001)).toEqual(['/of-1001']);
 });
 
 test('a command that finds no engine in the default folder names the engines whose kubeconfig the user has', () => {

@@ -1,5 +1,5 @@
 /** Finds the data folders of the engines whose kubeconfigs a user has, so that messages can name the engine that the user means. */
-import { existsSync } from 'node:fs';
+import { existsSync, realpathSync } from 'node:fs';
 import { delimiter, dirname, resolve } from 'node:path';
 import { dataDirOfCopy, dataDirsOf, invokingUser } from '../../engine/certificates/user-kubeconfigs.ts';
 import { DEFAULT_DATA_DIR, kubeconfigPath } from '../../engine/settings.ts';
@@ -7,21 +7,39 @@ import { realFolder } from '../../platform/files.ts';
 import { shellQuoted } from '../../platform/programs/typed-program.ts';
 
 /**
- * Returns the data folder of the engine that has written the kubeconfig `paths[0]`; undefined if it is not known, or if there is not
- * exactly one path.
+ * Returns the data folder of the engine that has written the kubeconfig `paths[0]`, which may be a symbolic link to it; undefined if it is
+ * not known, or if there is not exactly one path.
  */
 export function dataFolderOf(paths: readonly string[], ofCopy = dataDirOfCopy): string | undefined {
   const [path, ...others] = paths;
   if (path === undefined || others.length > 0) return undefined;
+  const real = realFile(path);
+  return folderOfFile(path, ofCopy) ?? (real === undefined ? undefined : folderOfFile(real, ofCopy));
+}
+
+function folderOfFile(path: string, ofCopy: typeof dataDirOfCopy): string | undefined {
   const folder = dirname(resolve(path));
   const isOwn = resolve(path) === kubeconfigPath(folder) && existsSync(`${folder}/engine.json`);
   return isOwn ? folder : ofCopy(path);
 }
 
+function realFile(path: string): string | undefined {
+  try {
+    return realpathSync(path);
+  } catch {
+    // The file is missing, or this user may not follow the link.
+    return undefined;
+  }
+}
+
 /** Returns the data folders of the engines whose kubeconfig is listed in KUBECONFIG, or was copied for the user who types the command. */
-export function foldersOfUser(env: NodeJS.ProcessEnv, ofCopies = dataDirsOf): string[] {
+export function foldersOfUser(
+  env: NodeJS.ProcessEnv,
+  ofCopies = dataDirsOf,
+  ownUid = process.geteuid?.() ?? 0,
+): string[] {
   const listed = (env['KUBECONFIG'] ?? '').split(delimiter).filter((path) => path !== '');
-  const uid = invokingUser(env)?.uid ?? process.geteuid?.() ?? 0;
+  const uid = invokingUser(env, undefined, ownUid === 0)?.uid ?? ownUid;
   return [...new Set([...listed.flatMap((path) => dataFolderOf([path]) ?? []), ...ofCopies(uid)])];
 }
 

@@ -11,6 +11,7 @@ const note = (
   running: string[],
   folders: string[] = [],
   server = 'https://h:1',
+  serverIn = (folder: string): string | undefined => `https://${folder}`,
 ): string | undefined =>
   otherEngines(
     used,
@@ -18,7 +19,7 @@ const note = (
     {},
     (folder) => running.includes(folder),
     () => folders,
-    (folder) => `https://${folder}`,
+    serverIn,
   );
 
 test('a command says which engine it uses only if the user has another one that runs', () => {
@@ -39,6 +40,11 @@ test('an engine whose server the command uses is not another one, even if its fo
     "add '--data-dir /nonexistent/e' to use",
   );
   expect(note(undefined, folders.slice(0, 1), folders, 'https:///nonexistent/d')).toBeUndefined();
+});
+
+test('an engine whose server the user cannot read is not called another one if the folder of the used one is not known', () => {
+  const folders = ['/nonexistent/d'];
+  expect(note(undefined, folders, folders, 'https://h:1', () => undefined)).toBeUndefined();
 });
 
 test('the server of an engine is read from its kubeconfig', () => {

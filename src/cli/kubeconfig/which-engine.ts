@@ -39,9 +39,10 @@ export function otherEngines(
   serverIn = serverOf,
 ): string | undefined {
   const used = dataDir === undefined ? undefined : realFolder(dataDir);
-  // A kubeconfig from `lifepod kubeconfig --user` does not show the folder of its engine, so the servers are compared.
+  // A kubeconfig from `lifepod kubeconfig --user` does not show the folder of its engine, so the servers are compared. An engine whose
+  // server this user cannot read may be the used one.
   const isUsed = (folder: string): boolean =>
-    used === undefined ? server !== undefined && serverIn(folder) === server : realFolder(folder) === used;
+    used === undefined ? [server, undefined].includes(serverIn(folder)) : realFolder(folder) === used;
   const others = [...new Set([DEFAULT_DATA_DIR, ...folders(env)])].filter((folder) => !isUsed(folder) && runs(folder));
   if (others.length === 0) return undefined;
   const options = others.map((folder) => `'--data-dir ${shellQuoted(folder)}'`).join(' or ');

@@ -62,8 +62,12 @@ test.each<[string, NodeJS.ProcessEnv, string | undefined]>([
   ['an unknown user', { DOAS_USER: 'joe' }, undefined],
   ['no other user', {}, undefined],
 ])('the invoking user of %s is found', (_, env, expected) => {
-  const found = invokingUser(env, find);
+  const found = invokingUser(env, find, true);
   expect(found && `${found.uid}:${found.gid} ${found.name}`).toBe(expected);
+});
+
+test('a process that sudo has started for a user other than root has no invoking user', () => {
+  expect(invokingUser({ SUDO_UID: '1000', SUDO_GID: '100', SUDO_USER: 'jane' }, find, false)).toBeUndefined();
 });
 
 test('users are found by name and by UID', () => {

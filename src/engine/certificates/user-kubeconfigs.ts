@@ -67,9 +67,15 @@ export function findUser(reference: string): InvokingUser | undefined {
 
 /**
  * Returns the user who runs this process as root through sudo, doas or pkexec; undefined if there is none, if the user is root, or if
- * `find` does not know the user. These programs set the variables themselves, whatever the user's environment contains.
+ * `find` does not know the user. These programs set the variables themselves, whatever the user's environment contains. A process of
+ * another user, as with `sudo -u`, acts only for that user.
  */
-export function invokingUser(env: NodeJS.ProcessEnv, find: FindUser = findUser): InvokingUser | undefined {
+export function invokingUser(
+  env: NodeJS.ProcessEnv,
+  find: FindUser = findUser,
+  isRoot = process.geteuid?.() === ROOT,
+): InvokingUser | undefined {
+  if (!isRoot) return undefined;
   const { SUDO_UID: uid, SUDO_GID: gid, SUDO_USER: name } = env;
   if (uid !== undefined) {
     if (!/^[1-9]\d{0,9}$/.test(uid)) return undefined;
