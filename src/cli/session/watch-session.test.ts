@@ -315,6 +315,7 @@ test('a session reports once that a defer container will not get its image, did 
     { name: 'given-up', image: 'x' },
     { name: 'failed', image: 'x' },
     { name: 'slow', image: 'x' },
+    { name: 'late-end', image: 'x' },
   ];
   const one = podOf('one', { labels });
   watched.created(await backend.set(PODS, { ...one, spec: { ...spec, deferContainers } }));
@@ -347,6 +348,7 @@ test('a session reports once that a defer container will not get its image, did 
         of('undue', end(137, 'Skipped', 'not due on Completed')),
         of('failed', end(1, 'Error', 'no such host\n'), { containerID: 'c://1' }),
         of('slow', end(143, 'DeadlineExceeded', 'its time was over'), { containerID: 'c://2' }),
+        of('late-end', end(0, 'DeadlineExceeded', 'the PreExit stage had ended'), { containerID: 'c://3' }),
       ],
     });
   const unstarted = podOf('unstarted', { labels });
@@ -360,6 +362,7 @@ test('a session reports once that a defer container will not get its image, did 
     'pod/one: defer container late did not run, the grace period had passed; do by hand what late would have done',
     'pod/one: defer container failed failed: exit code 1 (Error): no such host; do by hand what failed would have done',
     'pod/one: defer container slow timed out: exit code 143 (DeadlineExceeded): its time was over; do by hand what slow would have done',
+    'pod/one: defer container late-end timed out: exit code 0, but only after its time was over (DeadlineExceeded): the PreExit stage had ended; check whether late-end did all its work, and do the rest by hand',
   ]);
   await backend.set(PODS, { ...podOf('quick', { labels }), spec: { ...spec, deferContainers } });
   await setStatus('quick', {

@@ -25,6 +25,7 @@ const LIVENESS = 'Container app failed liveness probe, will be restarted';
 const HOOK =
   'Exec lifecycle hook ([sh -c echo no such queue >&2; exit 3]) for Container "app" in Pod "p_n(3cd71eff)" failed - error: ' +
   `command 'sh -c echo no such queue >&2; exit 3' exited with 3: no such queue\n, message: "no such queue\\n"`;
+const LOST = 'The container could not be located when the pod was deleted.  The container used to be Running';
 const RUNC =
   'failed to create containerd task: failed to create shim task: OCI runtime create failed: runc create failed: unable to start ' +
   'container process: ';
@@ -250,12 +251,79 @@ explains({
   'a container that was killed by another program': {
     spec: { containers: [withLimit('16Mi')] },
     status: crashing(137, 'Error'),
+    steps: [[4, 'Exited', { ...run(1), exitCode: 137, reason: 'Error' }]],
     sentence:
-      'p keeps restarting: container app was killed (code 137), perhaps because it reached its memory limit of 16Mi.',
+      'p keeps restarting: container app ended with code 137, perhaps because it reached its memory limit of 16Mi.',
     evidence: [
       '2 runs, the last one ended 4.00s ago with code 137 (Error)',
-      'code 137: a signal ended it, SIGKILL, which the node did not send',
+      'code 137 usually means that SIGKILL ended it; the node sent no signal',
     ],
+  },
+  'a container that ended with the code of a signal and has no record': {
+    status: crashing(137, 'Error'),
+    sentence: 'p keeps restarting: container app ended with code 137.',
+    evidence: [
+      '2 runs, the last one ended 4.00s ago with code 137 (Error)',
+      'code 137 usually means that SIGKILL ended it',
+    ],
+  },
+  'a container that ignored its stop signal at the shutdown of its node': {
+    spec: { containers: [withLimit('16Mi')] },
+    status: {
+      ...failed(137, 'Error'),
+      reason: 'Terminated',
+      message: 'Pod was terminated in response to imminent node shutdown.',
+      conditions: [condition('DisruptionTarget', 'True', 'TerminationByKubelet')],
+    },
+    steps: [
+      [60, 'Started', of('app')],
+      [8, 'TerminationBegan', { reason: 'NodeShutdown', ...until(-4) }],
+      [8, 'StopSignal', { ...of('app'), ...until(-4) }],
+      [4, 'Exited', { ...of('app'), exitCode: 137, reason: 'Error' }],
+    ],
+    sentence:
+      'p has failed: Terminated, Pod was terminated in response to imminent node shutdown; it has no controller, so it does not start again by itself.',
+    evidence: ['container app: exit code 137 (Error)', 'container app ignored its stop signal until it was killed'],
+    advice: /^delete it: .*\nthen run it again .*\nfor the next Pod: make the program handle SIGTERM.*\nsee its life: /,
+  },
+  'a container that ignored its stop signal in a Pod without a reason': {
+    status: failed(137, 'Error'),
+    steps: [
+      [8, 'StopSignal', { ...of('app'), ...until(-4) }],
+      [4, 'Exited', { ...of('app'), exitCode: 137, reason: 'Error' }],
+    ],
+    sentence: 'p has failed: container app ignored its stop signal until it was killed.',
+    evidence: ['container app: exit code 137 (Error)'],
+    advice: /^for the next Pod: make the program handle SIGTERM/,
+  },
+  'a Pod that runs again after the container runtime had lost its container': {
+    status: {
+      phase: 'Running',
+      conditions: READY,
+      containerStatuses: [
+        running('app', {
+          state: { running: { startedAt: time(1) } },
+          restartCount: 1,
+          lastState: terminated(137, 'ContainerStatusUnknown', LOST),
+        }),
+      ],
+    },
+    sentence:
+      'p is running again: container app was lost, probably because the machine or the container runtime stopped without a shutdown, and was restarted 1.00s ago.',
+    evidence: [
+      'it was restarted 1×, the last time after code 137 (ContainerStatusUnknown)',
+      'code 137 (ContainerStatusUnknown): not an exit code, the node reports it for an end that it does not know',
+    ],
+    advice: /^see its life: lifepod timeline p -n n$/,
+  },
+  'a failed Pod with a container that never ran': {
+    status: failed(137, 'ContainerStatusUnknown', 'The container could not be located when the pod was terminated'),
+    sentence: 'p has failed: its node found no run of container app when the Pod ended.',
+    evidence: [
+      'container app: exit code 137 (ContainerStatusUnknown)',
+      'code 137 (ContainerStatusUnknown): not an exit code, the node reports it for an end that it does not know',
+    ],
+    advice: /^see its life: lifepod timeline p -n n$/,
   },
   'requests that no node can satisfy': {
     spec: {

@@ -86,9 +86,10 @@ export function endText(end: EntryEnd): string {
   if (!ran && why !== '' && reason !== 'Completed')
     return reason === 'DeadlineExceeded' ? `timed out before it had started${because}` : `could not start${because}`;
   const deadline = reason === 'DeadlineExceeded' && why !== '' ? `: ${why}` : '';
+  const late = endedLate(end) ? ', but only after its time was over' : '';
   const said = OWN_ENDS.includes(reason) && why !== '' ? `: ${lastLinesOf(message)}` : '';
   const loss = reason === 'SandboxLost' ? `: its sandbox was lost, ${PROBABLE_LOSS}` : '';
-  return `exit code ${exitCode} (${reason})${deadline}${said}${loss}`;
+  return `exit code ${exitCode}${late} (${reason})${deadline}${said}${loss}`;
 }
 
 const NO_IMAGE = new RegExp(`^(${IMAGE_REASONS.join('|')})(?::\\s*(.*))?$`, 's');
@@ -128,12 +129,19 @@ const NOT_NEEDED = /^no (app container|container of the Pod) had started$/;
 export const isUndone = (end: EntryEnd): boolean =>
   !NOT_NEEDED.test(end.message) && !['given up', undefined].includes(fateOf(end));
 
+/** Such an entry may have completed its work, or have exited with 0 because of its stop signal. */
+const endedLate = ({ reason, exitCode, ran }: EntryEnd): boolean =>
+  ran && reason === 'DeadlineExceeded' && exitCode === 0;
+
 /** Returns what the user can do about the entries with isUndone(). `subject.pod` names their images. */
 export function remainingWork(subject: Advised, ends: readonly EntryEnd[]): Action[] {
   const undone = ends.filter(isUndone);
   if (undone.length === 0) return [];
+  const named = (late: boolean): string => listed(undone.flatMap((end) => (endedLate(end) === late ? end.name : [])));
+  const [open, late] = [named(false), named(true)];
   return [
-    { description: `do by hand what ${listed(undone.map(({ name }) => name))} would have done` },
+    ...(open === '' ? [] : [{ description: `do by hand what ${open} would have done` }]),
+    ...(late === '' ? [] : [{ description: `check whether ${late} did all its work, and do the rest by hand` }]),
     ...imageRemedies(
       subject,
       undone.flatMap((end) => withoutImage(end) ?? []),

@@ -1,6 +1,6 @@
 /** Explains why a terminating Pod waits for one of its defer containers (entries). Pure. */
 import { isMirrorPod } from '../../api/core/v1/pod/mirror.ts';
-import type { DeferContainer } from '../../api/generated/types.ts';
+import type { ContainerStateTerminated, DeferContainer } from '../../api/generated/types.ts';
 import { type Millis, parseTime } from '../../machinery/time.ts';
 import { itsImage, lacksImage } from '../pod-containers.ts';
 import { begun, deadlineOf, hurry, preExitDeadlineOf, still, untilText } from './ending-phrases.ts';
@@ -132,7 +132,7 @@ function retried(subject: Living, { shown, place, evidence, limit }: Turn): Expl
   const next = lastStep(subject, ['BackOff'], shown.name)?.deadline;
   const again = `will be retried${next === undefined ? '' : ` ${inTime(next, now)}`}`;
   return {
-    sentence: `${still(subject)}: its ${place} ${start === undefined ? `failed with exit code ${failed.exitCode} and` : `${start.cause}; it`} ${again}${untilText(limit.at, subject, limit.what)}.`,
+    sentence: `${still(subject)}: its ${place} ${start === undefined ? `${failureOf(failed)} and` : `${start.cause}; it`} ${again}${untilText(limit.at, subject, limit.what)}.`,
     evidence: [
       ...evidence,
       `${attempts} ${attempts === 1 ? 'attempt' : 'attempts'}, the last one: ${oneLine(failed.message) || failed.reason}`,
@@ -140,6 +140,9 @@ function retried(subject: Living, { shown, place, evidence, limit }: Turn): Expl
     actions: [seeOutput(subject, shown.name), hurry(subject), ...giveUp(subject, shown.name)],
   };
 }
+
+const failureOf = ({ exitCode, reason }: ContainerStateTerminated): string =>
+  reason === 'ContainerStatusUnknown' ? 'was lost' : `failed with exit code ${exitCode}`;
 
 function starts(subject: Living, { shown, place, evidence, limit }: Turn): Explanation {
   const { now } = subject;

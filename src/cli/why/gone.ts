@@ -7,7 +7,8 @@ import { shortDuration } from '../timeline/scale.ts';
 import { endOfTermination } from '../timeline/termination-end.ts';
 import { deferOutcome, type EntryEnd, endInRecord, endText, fatesOf, remainingWork } from './entries.ts';
 import { taintText } from './node-troubles.ts';
-import { PLAIN_REASONS, stopOf, wasKilled } from './run-end.ts';
+import { deafExits } from './pid-one.ts';
+import { PLAIN_REASONS, stopOf } from './run-end.ts';
 import {
   called,
   clock,
@@ -74,7 +75,7 @@ export function explainGone(subject: Subject): Explanation {
   const took = shortDuration(over.at - began.at);
   const inGrace =
     over.at <= deadline ? `, and took ${took} of the ${grace}` : `, and took ${took}, more than the ${grace}`;
-  const deaf = deafOf(steps);
+  const deaf = deafExits(steps);
   const defers = deferOutcome(ends);
   return {
     sentence: `${name} has been gone since ${clock(gone.at)}: ${why}${inGrace}${deafText(deaf)}${defers}.`,
@@ -163,17 +164,6 @@ function forced(
 }
 
 const HEAR_SIGNALS = { description: 'make PID 1 handle SIGTERM, so that the Pod does not take its whole grace period' };
-
-/** Returns the exits of containers that ignored their stop signal and were killed at the deadline. */
-const deafOf = (steps: readonly Transition[]): Transition[] =>
-  steps.filter((exit) => {
-    if (exit.type !== 'Exited' || exit.containerKind === 'defer') return false;
-    const stop = steps.findLast(
-      ({ type, container, attempt }) =>
-        type === 'StopSignal' && container === exit.container && attempt === exit.attempt,
-    );
-    return stop !== undefined && stop.message === undefined && wasKilled(stop, exit) !== undefined;
-  });
 
 function deafText(deaf: readonly Transition[]): string {
   if (deaf.length === 0) return '';

@@ -1,6 +1,7 @@
 /** Explains how a Succeeded or Failed Pod ended. Pure. */
 import { isFinalPhase } from '../../api/core/v1/pod/status/final-phase.ts';
 import { deferOutcome, type EntryEnd, endOfEntry, endText, failedEntry, remainingWork } from './entries.ts';
+import { deafExits, hearSignals } from './pid-one.ts';
 import { explainRejected } from './rejected.ts';
 import { endOfRun, stopOf } from './run-end.ts';
 import {
@@ -63,18 +64,32 @@ export function explainOutcome(subject: Living): Explanation | undefined {
   const why = reason
     ? `${reason}${message ? `, ${oneLine(message).replace(/\.$/, '')}` : ''}`
     : (end?.cause ?? 'its containers did not succeed');
+  const deaf = deafEvidence(subject, reason ? undefined : bad?.name);
+  const proof = [...evidence, ...deaf.map(({ line }) => line), ...(end?.evidence ?? [])];
   if (endedWithNode(subject) && controllerOf(pod) === undefined)
     return {
       sentence: `${name} has failed: ${why}${defers}; it has no controller, so it does not start again by itself.`,
-      evidence: [...evidence, ...(end?.evidence ?? [])],
-      actions: [...missed, deleteIt(subject), applyAgain(subject), seeTimeline(subject)],
+      evidence: proof,
+      actions: [
+        ...missed,
+        deleteIt(subject),
+        applyAgain(subject),
+        ...deaf.slice(0, 1).map((each) => hearSignals(pod, each.name)),
+        seeTimeline(subject),
+      ],
     };
   return {
     sentence: `${name} has failed: ${why}${defers}.`,
-    evidence: [...evidence, ...(end?.evidence ?? [])],
+    evidence: proof,
     actions: [...(end === undefined ? [seeTimeline(subject)] : end.actions), ...missed],
   };
 }
+
+/** Returns a line for each container that ignored its stop signal, except the one that the sentence names. */
+const deafEvidence = ({ transitions }: Living, named: string | undefined): { name: string; line: string }[] =>
+  deafExits(transitions).flatMap(({ container: name = '', containerKind: kind = 'app' }) =>
+    name === named ? [] : [{ name, line: `${called({ kind, name })} ignored its stop signal until it was killed` }],
+  );
 
 const seeFailedEntry = (subject: Living, entries: readonly EntryEnd[]): Action[] => {
   const failed = failedEntry(entries);

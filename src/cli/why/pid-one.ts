@@ -1,9 +1,40 @@
 /** Explains why the first process of a container does not end after its stop signal. Pure. */
 import type { Container, Pod } from '../../api/generated/types.ts';
+import type { Transition } from '../../lifecycle/types.ts';
+import { formatDuration } from '../../machinery/time.ts';
 import { type Action, oneLine } from './subject.ts';
 
 const SHELLS = new Set(['sh', 'ash', 'bash', 'dash', 'ksh', 'zsh']);
 const MAX_COMMAND_CHARS = 120;
+
+/** The exit code of a run that SIGKILL ended. A program may exit with it, too. */
+export const SIGKILLED = 137;
+/** A kill this long before its deadline still counts as a kill at the deadline. */
+const KILL_SLACK_MILLIS = 500;
+
+/** Returns how long after its stop signal the run was killed, such as `30s`; undefined if it was not killed at its deadline. */
+export function wasKilled(stop: Transition, exit: Transition): string | undefined {
+  if (exit.exitCode !== SIGKILLED || stop.deadline === undefined || exit.at < stop.deadline - KILL_SLACK_MILLIS)
+    return undefined;
+  return formatDuration(Math.round((stop.deadline - stop.at) / 1000) * 1000);
+}
+
+/** Returns the stop signal of the run that the step Exited ended; undefined if the node sent none. */
+export const stopSignalOf = (exit: Transition, steps: readonly Transition[]): Transition | undefined =>
+  steps.findLast(
+    ({ type, container, attempt }) => type === 'StopSignal' && container === exit.container && attempt === exit.attempt,
+  );
+
+/**
+ * Returns the exits of containers that ignored the stop signal of the termination of their Pod and were killed at the deadline. Defer
+ * containers are reported by their ends.
+ */
+export const deafExits = (steps: readonly Transition[]): Transition[] =>
+  steps.filter((exit) => {
+    if (exit.type !== 'Exited' || exit.containerKind === 'defer') return false;
+    const stop = stopSignalOf(exit, steps);
+    return stop !== undefined && stop.message === undefined && wasKilled(stop, exit) !== undefined;
+  });
 
 function commandOf({ spec }: Pod, container: string): string[] {
   const { initContainers = [], containers = [], deferContainers = [] } = spec ?? {};

@@ -5,20 +5,22 @@
  */
 import type { Container, ContainerStateTerminated, Pod, PodSpec } from '../../api/generated/types.ts';
 import type { Transition } from '../../lifecycle/types.ts';
-import { formatDuration, parseTime } from '../../machinery/time.ts';
+import { parseTime } from '../../machinery/time.ts';
 import { failedRun } from './failed-start.ts';
-import { firstProcess, hearSignals } from './pid-one.ts';
+import { deafExits, firstProcess, hearSignals, SIGKILLED, stopSignalOf, wasKilled } from './pid-one.ts';
 import {
   type Action,
   called,
   eventOf,
   type Living,
+  lastStep,
   lastWords,
   oneLine,
   PROBABLE_LOSS,
   type Shown,
   type Subject,
   seeOutput,
+  seeTimeline,
 } from './subject.ts';
 
 export interface RunEnd {
@@ -36,10 +38,6 @@ export interface NodeStop {
 }
 
 type Named = Pick<Shown, 'kind' | 'name'>;
-
-const SIGKILLED = 137;
-/** A kill this long before its deadline still counts as a kill at the deadline. */
-const KILL_SLACK_MILLIS = 500;
 
 export const codeText = ({ exitCode, reason }: ContainerStateTerminated): string =>
   `code ${exitCode}${reason ? ` (${reason})` : ''}`;
@@ -61,6 +59,12 @@ export function endOfRun(subject: Living, shown: Shown, ended: ContainerStateTer
       actions: [stop.action, ...(forced ? [hearSignals(subject.pod, shown.name)] : []), output],
     };
   }
+  if (exit !== undefined && exit.exitCode === ended.exitCode && deafExits(subject.transitions).includes(exit))
+    return {
+      cause: `${called(shown)} ignored its stop signal until it was killed`,
+      evidence: words,
+      actions: [hearSignals(subject.pod, shown.name), output],
+    };
   const start = failedRun(subject, ended);
   if (start !== undefined) return { cause: `${called(shown)} ${start.cause}`, evidence: words, actions: start.actions };
   if (isEndUnknown(ended))
@@ -72,17 +76,18 @@ export function endOfRun(subject: Living, shown: Shown, ended: ContainerStateTer
       ],
       actions: [output],
     };
+  if (isNotFound(ended)) return notFound(subject, shown, ended);
   const limit = memoryLimit(subject.pod, shown.name);
   // On cgroup v1 the runtime may not report that the kernel killed the container for its memory.
   if (ended.exitCode === SIGKILLED && PLAIN_REASONS.includes(reason) && limit !== undefined)
     return {
-      cause: `${called(shown)} was killed (code ${SIGKILLED}), perhaps because it reached its memory limit of ${limit}`,
-      evidence: [...meaningOf(ended), ...words],
+      cause: `${called(shown)} ended with code ${SIGKILLED}, perhaps because it reached its memory limit of ${limit}`,
+      evidence: [...meaningOf(subject, ended, exit), ...words],
       actions: [raiseLimit(limit), output],
     };
   return {
     cause: `${called(shown)} ended with code ${ended.exitCode}${PLAIN_REASONS.includes(reason) ? '' : ` (${reason})`}`,
-    evidence: [...meaningOf(ended), ...words],
+    evidence: [...meaningOf(subject, ended, exit), ...words],
     actions: [...whenCompleted(subject.pod, shown, ended), output],
   };
 }
@@ -122,6 +127,23 @@ function isCutByReboot({ rebootedAt }: Living, { startedAt, finishedAt }: Contai
 /** Returns whether the container runtime does not know how the run ended. Source: the exit code and the reason of containerd's CRI. */
 export const isEndUnknown = ({ exitCode, reason }: ContainerStateTerminated): boolean =>
   exitCode === 255 && reason === 'Unknown';
+
+/** The node reports this end of a container that the container runtime does not have. Source: the kubelet of v1.33 (reason, exit code). */
+const isNotFound = ({ reason }: ContainerStateTerminated): boolean => reason === 'ContainerStatusUnknown';
+
+/** The runtime has deleted the log with the container. */
+function notFound(subject: Living, shown: Shown, { exitCode, message }: ContainerStateTerminated): RunEnd {
+  const ran = /used to be Running$/.test(message ?? '') || lastStep(subject, ['Started'], shown.name) !== undefined;
+  return {
+    cause: ran
+      ? `${called(shown)} was lost, ${PROBABLE_LOSS}`
+      : `its node found no run of ${called(shown)} when the Pod ended`,
+    evidence: [
+      `code ${exitCode} (ContainerStatusUnknown): not an exit code, the node reports it for an end that it does not know`,
+    ],
+    actions: [seeTimeline(subject)],
+  };
+}
 
 /** Reasons that say no more than the exit code. */
 export const PLAIN_REASONS = ['', 'Error', 'Completed'];
@@ -199,13 +221,6 @@ function unquoted(text: string): string {
   }
 }
 
-/** Returns how long after its stop signal the run was killed, such as `30s`; undefined if it was not killed at its deadline. */
-export function wasKilled(stop: Transition, exit: Transition): string | undefined {
-  if (exit.exitCode !== SIGKILLED || stop.deadline === undefined || exit.at < stop.deadline - KILL_SLACK_MILLIS)
-    return undefined;
-  return formatDuration(Math.round((stop.deadline - stop.at) / 1000) * 1000);
-}
-
 const specOf = ({ spec }: Pod, name: string): Container | undefined =>
   [...(spec?.initContainers ?? []), ...(spec?.containers ?? []), ...(spec?.deferContainers ?? [])].find(
     (each) => each.name === name,
@@ -250,12 +265,13 @@ const SIGNALS: Readonly<Record<number, string>> = {
   143: 'SIGTERM',
 };
 
-function meaningOf({ exitCode }: ContainerStateTerminated): string[] {
+/** A shell, too, exits with these codes, so they show only what usually happened. `exit`: the step of this end, if it is recorded. */
+function meaningOf({ transitions }: Living, { exitCode }: ContainerStateTerminated, exit?: Transition): string[] {
   if (exitCode === 126) return ['code 126: a shell found the command, but cannot execute it'];
   if (exitCode === 127) return ['code 127: a shell did not find the command'];
   const signal = SIGNALS[exitCode];
   if (signal === undefined) return [];
-  return [
-    `code ${exitCode}: a signal ended it, ${signal}${exitCode === SIGKILLED ? ', which the node did not send' : ''}`,
-  ];
+  const isKnown = exit !== undefined && exit.exitCode === exitCode;
+  const isForeign = exitCode === SIGKILLED && isKnown && stopSignalOf(exit, transitions) === undefined;
+  return [`code ${exitCode} usually means that ${signal} ended it${isForeign ? '; the node sent no signal' : ''}`];
 }
