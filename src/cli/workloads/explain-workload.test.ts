@@ -100,6 +100,35 @@ test('a workload is explained by one of its Pods, after the condition with which
   });
 });
 
+test('a complete Job is reported as complete although some of its Pods failed', () => {
+  const ownerReferences = [{ apiVersion: 'batch/v1', kind: 'Job', name: 'x', uid: 'u', controller: true }];
+  const conditions = [{ type: 'Complete', status: 'True' }];
+  const job = object({ metadata: { name: 'x', uid: 'u' }, status: { conditions } });
+  const [bad, worse, done] = [
+    pod('bad', 'Failed', false, { ownerReferences }),
+    pod('worse', 'Failed', false, { ownerReferences }),
+    pod('done', 'Succeeded', false, { ownerReferences }),
+  ];
+  const found: Explanation = { sentence: 'done has completed.', evidence: [], actions: [{ description: 'act' }] };
+  expect(worstPod(job, [bad, done])).toBe(done);
+  expect(explainByPod(given({ object: job, pods: [bad, done] }), done, found)).toEqual({
+    sentence: 'job/x is complete, although 1 of its Pods failed: nothing is left to do.',
+    evidence: ['done has completed', 'Pod bad: Failed'],
+    actions: [{ description: 'see why it failed', command: 'lifepod why bad -n n' }],
+  });
+  const both = explainByPod(given({ object: job, pods: [bad, worse, done] }), done, found);
+  expect(both.sentence).toBe('job/x is complete, although 2 of its Pods failed: nothing is left to do.');
+  expect(explainByPod(given({ object: job, pods: [done] }), done, found)).toEqual({
+    sentence: 'job/x is complete: nothing is left to do.',
+    evidence: ['done has completed'],
+    actions: [],
+  });
+  expect(worstPod(job, [bad])).toBe(bad);
+  const cron = object({ kind: 'CronJob' });
+  expect(worstPod(cron, [bad, done], [cron, job])).toBe(done);
+  expect(worstPod(cron, [bad, done], [cron, object({ metadata: { name: 'x', uid: 'u' } })])).toBe(bad);
+});
+
 const event = (type: string, message: string): CoreV1Event =>
   ({ type, reason: 'FailedCreate', message, lastTimestamp: '2026-01-31T11:59:50Z', metadata: {} }) as CoreV1Event;
 

@@ -2,7 +2,7 @@
 import { isFinalPhase } from '../../api/core/v1/pod/status/final-phase.ts';
 import { podSummary } from '../../api/core/v1/pod/status/summary.ts';
 import type { CoreV1Event, Pod } from '../../api/generated/types.ts';
-import type { KubeObject } from '../../machinery/meta.ts';
+import { type KubeObject, uidOf } from '../../machinery/meta.ts';
 import type { Millis } from '../../machinery/time.ts';
 import type { Hints } from '../hints.ts';
 import { type Action, ago, type Explanation, lastTime, oneLine } from '../why/subject.ts';
@@ -39,14 +39,36 @@ function rank(pod: Pod): number {
 }
 
 /**
- * Returns the Pod that needs attention most, the newest one of several; undefined if there is none. Failed Pods that others have replaced
- * need no attention.
+ * Returns the Pod that needs attention most, the newest one of several; undefined if there is none. Failed Pods that others have replaced,
+ * and those of complete Jobs, need no attention. `owners`: the workload and the objects through which it creates Pods.
  */
-export function worstPod(object: KubeObject, pods: readonly Pod[]): Pod | undefined {
-  const replaced = replacedPods(object, pods);
-  const left = pods.filter((pod) => !replaced.includes(pod));
-  return newestFirst(left).sort((a, b) => rank(a) - rank(b))[0];
+export function worstPod(
+  object: KubeObject,
+  pods: readonly Pod[],
+  owners: readonly KubeObject[] = [object],
+): Pod | undefined {
+  const complete = owners.filter(isComplete).map(uidOf);
+  const unneeded = new Set([...replacedPods(object, pods), ...failedPods(pods, complete)]);
+  const left = pods.filter((pod) => !unneeded.has(pod));
+  return newestFirst(left.length === 0 ? pods : left).sort((a, b) => rank(a) - rank(b))[0];
 }
+
+const isComplete = (object: KubeObject): boolean =>
+  (object as WorkloadObject).status?.conditions?.some(
+    ({ type, status }) => type === 'Complete' && status === 'True',
+  ) === true;
+
+/** `owners`: the UIDs of the controllers whose Pods to return; undefined returns those of all. */
+const failedPods = (pods: readonly Pod[], owners?: readonly string[]): Pod[] =>
+  newestFirst(
+    pods.filter(
+      ({ metadata, status }) =>
+        status?.phase === 'Failed' &&
+        metadata.deletionTimestamp === undefined &&
+        (owners === undefined ||
+          metadata.ownerReferences?.some(({ uid, controller }) => controller === true && owners.includes(uid))),
+    ),
+  );
 
 /**
  * A failed Pod is replaced if the workload has the wanted number of ready Pods, for example after a shutdown of the node. Returns none for
@@ -56,9 +78,7 @@ function replacedPods(object: KubeObject, pods: readonly Pod[]): Pod[] {
   const { spec, status } = object as WorkloadObject;
   const wanted = spec?.replicas ?? status?.desiredNumberScheduled ?? 0;
   if (wanted === 0 || readyPods(pods).length < wanted) return [];
-  return newestFirst(
-    pods.filter((pod) => pod.status?.phase === 'Failed' && pod.metadata.deletionTimestamp === undefined),
-  );
+  return failedPods(pods);
 }
 
 function failureOf({ status }: WorkloadObject): string {
@@ -88,6 +108,7 @@ export function explainByPod(
   pod: Pod,
   found: Explanation,
 ): Explanation {
+  if (isComplete(object)) return explainComplete({ title, namespace, pods, hints }, found);
   const failure = failureOf(object);
   const others = pods.filter((each) => each !== pod);
   const replaced = replacedPods(object, pods);
@@ -109,9 +130,31 @@ export function explainByPod(
   };
 }
 
+type Titled = Pick<Given, 'title' | 'namespace' | 'pods' | 'hints'>;
+
+/** A Job counts as complete although some of its Pods have failed. `found` explains the Pod of worstPod(). */
+function explainComplete({ title, namespace, pods, hints }: Titled, found: Explanation): Explanation {
+  const failed = failedPods(pods);
+  const [first] = failed;
+  const although = first === undefined ? '' : `, although ${failed.length} of its Pods failed`;
+  return {
+    sentence: `${title} is complete${although}: nothing is left to do.`,
+    evidence: [...(pods.length > failed.length ? [found.sentence.replace(/\.$/, '')] : []), ...listed(failed)],
+    actions:
+      first === undefined
+        ? []
+        : [
+            {
+              description: failed.length === 1 ? 'see why it failed' : 'see why one failed',
+              command: hints.lifepod(`why ${first.metadata.name} -n ${namespace}`),
+            },
+          ],
+  };
+}
+
 /** The ready Pods have replaced the failed ones. `found` explains a ready Pod. */
 function explainReplaced(
-  { title, namespace, pods, hints }: Pick<Given, 'title' | 'namespace' | 'pods' | 'hints'>,
+  { title, namespace, pods, hints }: Titled,
   replaced: readonly Pod[],
   found: Explanation,
 ): Explanation {
@@ -120,14 +163,7 @@ function explainReplaced(
   const names = first.map(({ metadata }) => metadata.name).join(' ');
   return {
     sentence: `${title} has its ${ready} ready Pod${ready === 1 ? '' : 's'}; ${replaced.length} failed Pod${one ? '' : 's'} of it still exist${one ? 's' : ''}, which ${one ? 'another Pod has' : 'other Pods have'} replaced.`,
-    evidence: [
-      found.sentence.replace(/\.$/, ''),
-      ...first.map((each) => {
-        const message = oneLine(each.status?.message).replace(/\.$/, '');
-        return `Pod ${each.metadata.name}: ${each.status?.reason || stateOf(each)}${message && `, ${message}`}`;
-      }),
-      ...(replaced.length > MOST_PODS ? [`${replaced.length - MOST_PODS} more failed Pods`] : []),
-    ],
+    evidence: [found.sentence.replace(/\.$/, ''), ...listed(replaced)],
     actions: [
       {
         description: `delete the failed Pod${one ? '' : 's'}, with the logs`,
@@ -139,6 +175,15 @@ function explainReplaced(
       },
     ],
   };
+}
+
+/** Returns a line for each failed Pod, up to MOST_PODS of them. */
+function listed(failed: readonly Pod[]): string[] {
+  const lines = failed.slice(0, MOST_PODS).map((each) => {
+    const message = oneLine(each.status?.message).replace(/\.$/, '');
+    return `Pod ${each.metadata.name}: ${each.status?.reason || stateOf(each)}${message && `, ${message}`}`;
+  });
+  return failed.length > MOST_PODS ? [...lines, `${failed.length - MOST_PODS} more failed Pods`] : lines;
 }
 
 const stateOf = (pod: Pod): string =>
