@@ -36,15 +36,25 @@ export const END_WORKLOADS = 'SIGUSR2';
 /** The signal with which `lifepod shutdown-node` makes the engine end the Pods. By convention, SIGPWR reports a power failure. */
 export const SHUT_DOWN_NODE = 'SIGPWR';
 
+/** The umask of services of systemd. */
+const UMASK = 0o022;
+
+function prepareProcess(): void {
+  // Write errors, for example on a full disk, must not end the engine.
+  for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
+  nameProcess('lifepod');
+  // containerd inherits the umask. With a stricter one, only root could read the root folders of containers. What is private to root is
+  // created with its mode.
+  process.umask(UMASK);
+}
+
 /**
  * Runs the engine. Ends the process when the engine has stopped after SIGTERM, SIGINT or a shutdown of the node. With --shutdown-on-stop,
  * SIGTERM and SIGINT shut the node down. A second SIGTERM or SIGINT ends the process immediately. If the engine does not start, reports
  * that to the process that waits for the engine, or rejects if there is none.
  */
 export async function up(options: UpOptions): Promise<void> {
-  // Write errors, for example on a full disk, must not end the engine.
-  for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
-  nameProcess('lifepod');
+  prepareProcess();
   const stopping = new AbortController();
   const shutdown = Promise.withResolvers<void>();
   let isStarted = false;

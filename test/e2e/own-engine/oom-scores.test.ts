@@ -1,4 +1,7 @@
-/** Containers have the scores of their QoS class. The engine, containerd and shims get lower scores if permitted. */
+/**
+ * Containers have the scores of their QoS class. The engine, containerd and shims get lower scores if permitted. What the engine inherits
+ * from the shell that starts it, a score and a umask, does not reach containers.
+ */
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import { beforeAll, expect, test } from 'vitest';
@@ -25,7 +28,8 @@ beforeAll(async () => {
   expect(mayLower || scoreOf('self') === 0, 'this process has the score 0').toBe(true);
   await lifepod.kill('SIGTERM');
   const up = ['up', '--detach', '--data-dir', lifepod.dataDir, ...lifepod.options];
-  await runCommandOk('choom', ['-n', String(GIVEN), '--', LAUNCHER, ...up]);
+  const strictly = ['sh', '-c', 'umask 077; exec "$@"', 'sh', LAUNCHER, ...up];
+  await runCommandOk('choom', ['-n', String(GIVEN), '--', ...strictly]);
 });
 
 const paths = () => containerdPaths(lifepod.dataDir);
@@ -57,6 +61,16 @@ test('the OOM scores of the engine, containerd and shims are lowered if permitte
   expect(await shown('best-effort', 'app')).toBe('1000');
   expect(await shown('burstable', 'app')).toBe('999');
   expect(await lifepod.execOk('burstable', '--', 'cat', '/proc/self/oom_score_adj')).toBe('999\n');
+});
+
+test('any user in a container can read the files of the image and of the network, whatever the umask of the shell that starts the engine', async () => {
+  const umaskOf = (pid: number) => /^Umask:\s*(\w+)$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
+  expect([lifepod.pid(), ...findContainerd(paths())].map(umaskOf)).toEqual(['0022', '0022']);
+  const script =
+    'ls /bin /var/run/secrets/kubernetes.io/serviceaccount && cat /etc/hostname /etc/hosts /etc/resolv.conf && echo >/dev/null';
+  const spec = { restartPolicy: 'Never', securityContext: { runAsUser: 1000 } };
+  await lifepod.apply(pod('reader', { app: [{ name: 'app', script }], spec }));
+  await lifepod.wait('--for=jsonpath={.status.phase}=Succeeded', 'pod/reader');
 });
 
 test('the OOM scores of a new engine, a new containerd and the existing shims are lowered', async () => {
