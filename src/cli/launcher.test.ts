@@ -24,42 +24,47 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
+const NOBODY = 65_534;
+const JANE = 64_002;
+
 const file = (path: string): string => {
   mkdirSync(dirname(join(folder, path)), { recursive: true });
   return join(folder, path);
 };
 
-const SHARED_INPUT = 'src/platform/programs/shared-input.ts';
-
-test('sources that import node:process leave the standard input that they share with other programs in blocking mode', async () => {
+/** Makes `folder` a clone or package whose main module has the path `main`. */
+function layOut(main: string, code: string): void {
   copyFileSync(join(REPOSITORY, 'bin/lifepod'), file('bin/lifepod'));
-  copyFileSync(join(REPOSITORY, SHARED_INPUT), file(SHARED_INPUT));
   symlinkSync(process.execPath, file('node_modules/node/bin/node'));
   writeFileSync(file('package.json'), '{"type":"module"}');
+  writeFileSync(file(main), code);
+}
+
+test('sources that import node:process leave the standard input that they share with other programs in blocking mode', async () => {
   const code = `import process from 'node:process'; import { readFileSync } from 'node:fs';
     console.log(process.pid, readFileSync('/proc/self/fdinfo/0', 'utf8'));`;
-  writeFileSync(file('src/cli/main.ts'), code);
+  layOut('src/cli/main.ts', code);
   const text = await runCommandOk('sh', ['-c', ': | "$0"', file('bin/lifepod')]);
   const flags = Number.parseInt(/^flags:\s*(\d+)$/m.exec(text)?.[1] ?? '', 8);
   expect([flags, flags & constants.O_NONBLOCK]).toEqual([expect.any(Number), 0]);
+});
+
+test('a clone can be used in a folder whose package.json Node.js cannot read', async () => {
+  layOut('src/cli/main.ts', `console.log('ran')`);
+  writeFileSync(file('current/package.json'), '{');
+  const launch = ['-c', 'cd "$1" && "$0"', file('bin/lifepod'), join(folder, 'current')];
+  expect(await runCommand('sh', launch)).toEqual({ code: 0, stdout: 'ran\n', stderr: '' });
 });
 
 test.each([
   { main: 'src/cli/main.ts', optimizes: false },
   { main: 'dist/cli/main.js', optimizes: true },
 ])('bin/lifepod runs $main with the optimizing WebAssembly compiler: $optimizes', async ({ main, optimizes }) => {
-  copyFileSync(join(REPOSITORY, 'bin/lifepod'), file('bin/lifepod'));
-  symlinkSync(process.execPath, file('node_modules/node/bin/node'));
-  writeFileSync(file('package.json'), '{"type":"module"}');
-  writeFileSync(file(main), 'console.log(JSON.stringify(process.execArgv))');
-  writeFileSync(file(SHARED_INPUT), '');
+  layOut(main, 'console.log(JSON.stringify(process.execArgv))');
   const options = JSON.parse(await runCommandOk(file('bin/lifepod'), [])) as string[];
   expect(options).toContain('--max-semi-space-size=4');
   expect(!options.includes('--no-wasm-tier-up')).toBe(optimizes);
 });
-
-const NOBODY = 65_534;
-const JANE = 64_002;
 
 test.skipIf(process.geteuid?.() !== 0).each<{
   user?: number;
@@ -172,10 +177,10 @@ test('the launcher says that sudo has another PATH, and how to keep that of the 
   const stderr = (SUDO_UID: string) =>
     launched('clone', { SUDO_UID }, ['up', '--detach']).then((result) => result.stderr);
   expect(await stderr('1000')).toBe(
-    `lifepod: Node.js 24 or newer is missing on the PATH of sudo; ${folder}/second/node is v20.19.2: run 'npm run setup' in ` +
+    `lifepod: Node.js 24 or newer is missing on the PATH of sudo; ${folder}/second/node is v20.19.2: run 'sudo npm run setup' in ` +
       `${folder}/clone; or, if your own PATH has it, begin the command with: sudo env "PATH=$PATH" ${program}\n`,
   );
-  expect(await stderr('0')).not.toContain('sudo');
+  expect(await stderr('0')).not.toContain('PATH of sudo');
 });
 
 test.each([
@@ -194,6 +199,28 @@ test.each([
     stdout: '',
     stderr: `lifepod: Node.js 24 or newer is missing; ${found}: ${remedy.replace('FOLDER', folder)}\n`,
   });
+});
+
+test.skipIf(process.geteuid?.() !== 0).each<{ user?: number; invoker?: number; owner: number; sudo: boolean }>([
+  { owner: 0, sudo: false },
+  { owner: JANE, sudo: false },
+  { user: JANE, owner: 0, sudo: true },
+  { user: JANE, owner: JANE, sudo: false },
+  { invoker: JANE, owner: 0, sudo: true },
+  { invoker: JANE, owner: JANE, sudo: false },
+])('the command that installs Node.js has sudo if its user may not write there: %j', async (each) => {
+  const { user = 0, invoker = 0, owner, sudo } = each;
+  chmodSync(folder, 0o755);
+  for (const root of ['clone', PACKAGE]) copyFileSync(join(REPOSITORY, 'bin/lifepod'), file(`${root}/bin/lifepod`));
+  for (const place of ['clone', dirname(PACKAGE)]) chownSync(join(folder, place), owner, owner);
+  const env = ['env', 'PATH=/nonexistent', `SUDO_UID=${invoker}`];
+  const said = async (root: string): Promise<string> => {
+    const words = [`--reuid=${user}`, '--clear-groups', ...env, join(folder, root, 'bin/lifepod')];
+    return (await runCommand('setpriv', words)).stderr;
+  };
+  const prefix = sudo ? 'sudo ' : '';
+  expect(await said('clone')).toContain(`: run '${prefix}npm run setup' in ${folder}/clone`);
+  expect(await said(PACKAGE)).toContain(`, or type: ${prefix}npm install -g --no-bin-links --prefix ${folder} node@24`);
 });
 
 test.each([
