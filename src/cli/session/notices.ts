@@ -1,6 +1,6 @@
-/** Composes the lines of a session about its Pods. Prints each line once for each Pod, because a container may fail again and again. */
+/** Composes the lines of a session about its Pods and workloads. Prints each line once for each of them, because a container may fail again and again. */
 import { hasEnded } from '../../api/core/v1/pod/status/final-phase.ts';
-import type { Node, Pod } from '../../api/generated/types.ts';
+import type { Job, Node, Pod } from '../../api/generated/types.ts';
 import type { Client } from '../../client/client.ts';
 import type { Transition } from '../../lifecycle/types.ts';
 import { uidOf } from '../../machinery/meta.ts';
@@ -10,9 +10,12 @@ import { lifeOf, transitionsOf } from '../records.ts';
 import { type EntryEnd, endOfEntry, endText, fatesOf, isUndone, remainingWork, withoutImage } from '../why/entries.ts';
 import { actionsText, imageHint, lackOfImage } from '../why/images.ts';
 import { controllerOf } from '../why/subject.ts';
+import { hasJobFailed, type Refusal } from '../workloads/refused-pods.ts';
+import type { Root } from '../workloads/root-owner.ts';
 import { type ContainerRuns, crashLoops } from './container-runs.ts';
+import { titleOf } from './plan.ts';
 import type { SessionLogs } from './session-logs.ts';
-import { type Failure, failureOf, type Seen } from './session-state.ts';
+import { type Failure, failureOf, jobFailureOf, type Seen } from './session-state.ts';
 
 interface EntryNotice {
   name: string;
@@ -76,6 +79,10 @@ export interface Notices {
   crashLoops(pod: Pod, runs: ContainerRuns): Promise<void>;
   /** Reports, once, that the Pod has failed by itself, after its logs are printed. Does nothing for other Pods. */
   failure(seen: Seen<Pod>): Promise<void>;
+  /** Reports, once, that the Job has failed, after the logs of its `pods` are printed. Does nothing for other Jobs. */
+  jobFailure(job: Job, pods: readonly Pod[]): Promise<void>;
+  /** Prints why a workload of the session, or an object that it owns, cannot create Pods, once for each cause. */
+  refusal(workload: Root, namespace: string, refusal: Refusal): void;
 }
 
 /** A controller replaces a failed Pod, and a deleted Pod is expected to end. */
@@ -93,15 +100,17 @@ const stepsOf = (client: Client, pod: Pod): Promise<Transition[]> =>
 
 export function createNotices({ client, logs, say, hints, failed }: NoticeOptions): Notices {
   const said = new Set<string>();
-  const isNew = (pod: Pod, cause: string): boolean => {
-    const key = `${uidOf(pod)} ${cause}`;
-    const isFirst = !said.has(key);
+  const isNew = (pod: Pod | Job, cause: string): boolean => isFirst(uidOf(pod), cause);
+  const isFirst = (uid: string, cause: string): boolean => {
+    const key = `${uid} ${cause}`;
+    if (said.has(key)) return false;
     said.add(key);
-    return isFirst;
+    return true;
   };
   // The command is for another terminal, because the session occupies this one.
-  const see = ({ metadata: { name, namespace } }: Pod): string =>
+  const seeObject = (name: string, namespace: string | undefined): string =>
     `see '${hints.lifepod(`why ${name} -n ${namespace}`)}' in another terminal`;
+  const see = ({ metadata: { name, namespace } }: Pod): string => seeObject(name, namespace);
   return {
     trouble(pod, cause, text) {
       // The messages of repeated attempts may differ in the numbers of temporary folders.
@@ -127,6 +136,17 @@ export function createNotices({ client, logs, say, hints, failed }: NoticeOption
       if (!failsByItself(seen) || !isNew(pod, 'failure')) return;
       await logs.follow(pod);
       failed(failureOf(seen, await stepsOf(client, pod)));
+    },
+    async jobFailure(job, pods) {
+      if (!hasJobFailed(job) || job.metadata.deletionTimestamp !== undefined || !isNew(job, 'failure')) return;
+      await Promise.all(pods.map(logs.follow));
+      failed(jobFailureOf(job));
+    },
+    refusal({ uid, kind, name }, namespace, { text, cause, hint, isPassing }) {
+      if (isPassing || !isFirst(uid, cause)) return;
+      const title = titleOf(kind, { name });
+      const advice = hint === undefined ? '' : `; ${actionsText([hint])}`;
+      say(`${title} cannot create Pods: ${text}${advice}; ${seeObject(title, namespace)}`);
     },
   };
 }

@@ -24,6 +24,7 @@ import { actionsText, imageHint, invalidNameText, lackOfImage } from '../why/ima
 import { stopOf } from '../why/run-end.ts';
 import { unschedulable } from '../why/scheduling.ts';
 import { called, controllerOf, type Living, oneLine } from '../why/subject.ts';
+import { hasJobFailed, isJobFinished, type Refusal } from '../workloads/refused-pods.ts';
 import { type ContainerRuns, failedStartOf, NO_RUNS, startedContainers } from './container-runs.ts';
 import { preparationProblem } from './preparation.ts';
 
@@ -43,11 +44,6 @@ export interface Seen<T> {
   isGone: boolean;
 }
 
-const conditionOf = (job: Job, type: string): boolean =>
-  (job.status?.conditions ?? []).some((each) => each.type === type && each.status === 'True');
-
-export const isFinished = (job: Job): boolean => conditionOf(job, 'Complete') || conditionOf(job, 'Failed');
-
 /**
  * Returns whether all Pods and Jobs of the manifests have ended or been deleted, and no object is endless, such as a Deployment. A session
  * without Pods and Jobs in its manifests never ends by itself.
@@ -57,7 +53,7 @@ export function isOver({ isComplete, hasEndless, ending, pods, jobs }: SessionSt
   return [...ending].every((uid) => {
     const [pod, job] = [pods.get(uid), jobs.get(uid)];
     if (pod !== undefined) return pod.isGone || hasEnded(pod.object);
-    return job !== undefined && (job.isGone || isFinished(job.object));
+    return job !== undefined && (job.isGone || isJobFinished(job.object));
   });
 }
 
@@ -73,13 +69,15 @@ function hasFailed(pod: Seen<Pod>, jobs: SessionState['jobs']): boolean {
   if (object.status?.phase !== 'Failed') return false;
   if (controller === undefined) return true;
   const job = jobs.get(controller.uid);
-  return job !== undefined && conditionOf(job.object, 'Failed');
+  return job !== undefined && hasJobFailed(job.object);
 }
 
 export interface Failure {
   uid: string;
   title: string;
   exitCode: number;
+  /** The condition of a Job, whose exit code is that of no program. */
+  condition?: string;
   /** Undefined if the program itself has probably reported the cause. */
   cause?: string;
 }
@@ -89,8 +87,15 @@ export function firstFailure({ pods, jobs }: SessionState): Failure | undefined 
   const failed = [...pods.values()].filter((each) => hasFailed(each, jobs));
   const [first] = failed.sort((a, b) => endOf(a.object).localeCompare(endOf(b.object)));
   if (first !== undefined) return failureOf(first);
-  const job = [...jobs.values()].find(({ object }) => conditionOf(object, 'Failed'));
-  return job && { uid: uidOf(job.object), title: `job/${job.object.metadata.name}`, exitCode: 1 };
+  const job = [...jobs.values()].find(({ object }) => hasJobFailed(object));
+  return job && jobFailureOf(job.object);
+}
+
+/** `job` has failed. */
+export function jobFailureOf(job: Job): Failure {
+  const { reason = 'Failed', message } = job.status?.conditions?.find(({ type }) => type === 'Failed') ?? {};
+  const condition = message ? `${reason}: ${message}` : reason;
+  return { uid: uidOf(job), title: `job/${job.metadata.name}`, exitCode: 1, condition };
 }
 
 /** `steps` are those of the Pod's record, as far as they are known. */
@@ -247,7 +252,7 @@ const subjectOf = (pod: Pod, { hints, node, nodes }: PodFacts): Living => ({
 /** How long an obstacle that is not final may last before the Pod counts as unable to start. */
 export const OBSTACLE_MILLIS = 120_000;
 
-/** The Pods with an obstacle, by UID. `since`: when the Pod began to have any obstacle. */
+/** The Pods with an obstacle, and the Jobs that cannot create Pods, by UID. `since`: when the object began to have any obstacle. */
 export type Obstructed = ReadonlyMap<string, { since: number; title: string; obstacle: Obstacle }>;
 
 /** Returns the obstacles after a change of the Pod. `since` remains the same while the Pod has any obstacle. `now` is in milliseconds. */
@@ -260,8 +265,20 @@ export function withObstacle(before: Obstructed, pod: Pod, isGone: boolean, now:
   return after;
 }
 
+/** Returns the obstacles after a change of the Job. `refusal`: why it cannot create Pods; undefined if it can or has some. */
+export function withRefusal(before: Obstructed, job: Job, refusal: Refusal | undefined, now: number): Obstructed {
+  const [after, uid] = [new Map(before), uidOf(job)];
+  if (refusal === undefined) after.delete(uid);
+  else {
+    const { text, cause, hint } = refusal;
+    const obstacle = { text: `it has no Pods: ${text}`, cause, hint: actionsText(hint ? [hint] : []), isFinal: false };
+    after.set(uid, { since: before.get(uid)?.since ?? now, title: `job/${job.metadata.name}`, obstacle });
+  }
+  return after;
+}
+
 /**
- * Returns a sentence about a Pod that cannot start, or when to ask again; undefined if no Pod has an obstacle. A Pod cannot start if its
+ * Returns a sentence about a Pod or Job that cannot start, or when to ask again; undefined if none has an obstacle. It cannot start if its
  * obstacle is final or has lasted for OBSTACLE_MILLIS.
  */
 export function giveUp(obstructed: Obstructed, now: number): { because: string } | { askAt: number } | undefined {

@@ -281,10 +281,11 @@ async function untilOver(
 
 function failureReports({ say, detail }: Session): (failure: Failure) => void {
   const reported = new Set<string>();
-  return ({ uid, title, exitCode, cause }) => {
+  return ({ uid, title, exitCode, condition, cause }) => {
     if (reported.has(uid)) return;
     reported.add(uid);
-    if (cause === undefined) detail(`lifepod: ${title} has failed: exit code ${exitCode}`);
+    if (condition !== undefined) say(`lifepod: ${title} has failed: ${condition}`);
+    else if (cause === undefined) detail(`lifepod: ${title} has failed: exit code ${exitCode}`);
     // The logs do not show this cause.
     else say(`lifepod: ${title} has failed: exit code ${exitCode}: ${cause}`);
   };

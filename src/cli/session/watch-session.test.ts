@@ -1,7 +1,7 @@
 import { expect, test, vi } from 'vitest';
-import type { Deployment, Pod, PodRecord, ReplicaSet } from '../../api/generated/types.ts';
+import type { CoreV1Event, Deployment, Job, Pod, PodRecord, ReplicaSet } from '../../api/generated/types.ts';
 import { POD_RECORDS, recordName } from '../../api/lifepod.io/v1/pod-record/index.ts';
-import { CONFIG_MAPS, DEPLOYMENTS, EVENTS, PODS, REPLICA_SETS } from '../../api/resources.ts';
+import { CONFIG_MAPS, DEPLOYMENTS, EVENTS, JOBS, PODS, REPLICA_SETS } from '../../api/resources.ts';
 import { registryBackend } from '../../client/registry-fixture.ts';
 import { clientOf } from '../../client/typed-client.ts';
 import { type KubeObject, type OwnerReference, uidOf } from '../../machinery/meta.ts';
@@ -13,9 +13,9 @@ import { SESSION_LABEL } from './plan.ts';
 import { type Failure, OBSTACLE_MILLIS } from './session-state.ts';
 import { watchSession } from './watch-session.ts';
 
-const RESOURCES: Readonly<Record<string, string>> = { Deployment: 'deployments', ReplicaSet: 'replicasets' };
+const RESOURCES = { Deployment: DEPLOYMENTS, ReplicaSet: REPLICA_SETS, Job: JOBS };
 const findKind: FindKind = (_, kind) =>
-  Promise.resolve({ group: 'apps', version: 'v1', resource: RESOURCES[kind] ?? '', kind, namespaced: true });
+  Promise.resolve({ ...RESOURCES[kind as keyof typeof RESOURCES], kind, namespaced: true });
 const spec = { containers: [{ name: 'app', image: 'x' }] };
 const labels = { [SESSION_LABEL]: 's1' };
 const podOf = (name: string, metadata: object): Pod => ({
@@ -373,4 +373,136 @@ test('a session reports once that a defer container will not get its image, did 
     `pod/quick: defer container bye could not start: the image busybox:1.99 cannot be pulled (${unpulled}); do by hand what bye would have done; ${advice}`,
   ]);
   expect(await watched.over).toBeUndefined();
+});
+
+const jobOf = (name: string, more: object = {}): Job => ({
+  apiVersion: 'batch/v1',
+  kind: 'Job',
+  metadata: { name, namespace: 'a', labels },
+  spec: { template: { metadata: { name: '' }, spec: { ...spec, restartPolicy: 'Never' } }, ...more },
+});
+const noAccount = (pod: string): string =>
+  `pods "${pod}" is forbidden: error looking up service account a/ghost: serviceaccount "ghost" not found`;
+const REMEDY =
+  'create the ServiceAccount, and the Pods are created automatically: kubectl create serviceaccount ghost -n a --kubeconfig /d/kubeconfig';
+const refusedBy = (object: KubeObject, name: string, message: string): CoreV1Event => ({
+  apiVersion: 'v1',
+  kind: 'Event',
+  metadata: { name, namespace: 'a' },
+  ...{ type: 'Warning', reason: 'FailedCreate', message: `Error creating: ${message}` },
+  involvedObject: {
+    apiVersion: object.apiVersion,
+    kind: object.kind,
+    namespace: 'a',
+    name: object.metadata.name,
+    uid: uidOf(object),
+  },
+});
+
+test('a session whose Job cannot create its Pods says why once, and is over after two minutes', async () => {
+  const { backend, watched, said, timers } = await watch();
+  const [one, other] = [await backend.set(JOBS, jobOf('one')), await backend.set(JOBS, jobOf('two'))];
+  watched.created(one);
+  watched.complete();
+  await backend.set(EVENTS, refusedBy(other, 'e0', noAccount('two-1')));
+  await vi.waitFor(() => expect(said.splice(0)).toHaveLength(1));
+  // A Job that has a Pod, or is suspended, is not an obstacle.
+  await backend.set(PODS, podOf('two-2', ownerOf(other)));
+  await backend.set(EVENTS, refusedBy(one, 'e1', noAccount('one-1')));
+  await backend.set(EVENTS, refusedBy(one, 'e2', noAccount('one-2')));
+  await vi.waitFor(() => expect(said).toHaveLength(1));
+  await backend.set(EVENTS, refusedBy(one, 'e3', 'pods "one-3" is forbidden: exceeded quota: q'));
+  await vi.waitFor(() => expect(said).toHaveLength(2));
+  await watched.settled();
+  const see = "see 'lifepod why job/one -n a --data-dir /d' in another terminal";
+  expect(said).toEqual([
+    `job/one cannot create Pods: ${noAccount('one-1')}; ${REMEDY}; ${see}`,
+    `job/one cannot create Pods: pods "one-3" is forbidden: exceeded quota: q; ${see}`,
+  ]);
+  timers.advance(OBSTACLE_MILLIS);
+  expect(await watched.over).toBe(
+    'job/one cannot start for 120 s: it has no Pods: pods "one-3" is forbidden: exceeded quota: q',
+  );
+});
+
+test('a session continues when its Job can create Pods at last, is suspended, or does not belong to it', async () => {
+  const { backend, watched, said, timers } = await watch();
+  const [one, idle] = [
+    await backend.set(JOBS, jobOf('one')),
+    await backend.set(JOBS, jobOf('idle', { suspend: true })),
+  ];
+  const foreign = jobOf('foreign');
+  foreign.metadata.labels = {};
+  watched.created(one);
+  watched.complete();
+  let isOver = false;
+  void watched.over.then(() => {
+    isOver = true;
+  });
+  await backend.set(EVENTS, refusedBy(await backend.set(JOBS, foreign), 'e0', noAccount('foreign-1')));
+  for (const job of [idle, one]) await backend.set(EVENTS, refusedBy(job, `e-${job.metadata.name}`, noAccount('x')));
+  await vi.waitFor(() => expect(said).toHaveLength(2));
+  timers.advance(OBSTACLE_MILLIS / 2);
+  await backend.set(PODS, podOf('one-2', ownerOf(one)));
+  await vi.waitFor(() => expect(watched.pods()).toHaveLength(1));
+  // The Pod ends the obstacle, also after its deletion.
+  await backend.remove(PODS, 'a', 'one-2');
+  await vi.waitFor(() => expect(watched.pods()).toHaveLength(0));
+  timers.advance(OBSTACLE_MILLIS);
+  await watched.settled();
+  expect(isOver).toBe(false);
+});
+
+test('a session says why the ReplicaSet of its Deployment cannot create Pods, under the name of the Deployment, and continues', async () => {
+  const { backend, watched, said, timers } = await watch();
+  let isOver = false;
+  void watched.over.then(() => {
+    isOver = true;
+  });
+  const selector = { matchLabels: { app: 'web' } };
+  const common = { selector, template: { metadata: { name: '', labels: { app: 'web' } }, spec } };
+  const apiVersion = 'apps/v1';
+  const web = await backend.set<Deployment>(DEPLOYMENTS, {
+    apiVersion,
+    kind: 'Deployment',
+    metadata: { name: 'web', namespace: 'a', labels },
+    spec: common,
+  });
+  watched.created(web);
+  watched.complete();
+  for (const name of ['web-1', 'web-2']) {
+    const metadata = { name, namespace: 'a', ...ownerOf(web) };
+    const set = await backend.set<ReplicaSet>(REPLICA_SETS, { apiVersion, kind: 'ReplicaSet', metadata, spec: common });
+    await backend.set(EVENTS, refusedBy(set, `${name}.0`, noAccount(name).replaceAll('ghost', 'default')));
+    await backend.set(EVENTS, refusedBy(set, `${name}.1`, noAccount(name)));
+  }
+  await backend.set(EVENTS, refusedBy(web, 'last', 'no'));
+  await vi.waitFor(() => expect(said).toHaveLength(1));
+  await watched.settled();
+  expect(said).toEqual([
+    `deployment/web cannot create Pods: ${noAccount('web-1')}; ${REMEDY}; see 'lifepod why deployment/web -n a --data-dir /d' in another terminal`,
+  ]);
+  timers.advance(OBSTACLE_MILLIS);
+  expect(isOver).toBe(false);
+});
+
+test('a session reports each Job that fails, once, after the logs of its Pods are printed', async () => {
+  const { backend, watched, failures, followed } = await watch();
+  const one = await backend.set(JOBS, jobOf('one'));
+  watched.created(one);
+  watched.complete();
+  await backend.set(PODS, podOf('one-1', ownerOf(one)));
+  await watched.settled();
+  const at = '2026-01-01T00:00:00Z';
+  const ended = { status: 'True', reason: 'BackoffLimitExceeded', message: 'Job has reached the limit' };
+  for (const failed of [1, 2]) {
+    const conditions = ['FailureTarget', 'Failed'].map((type) => ({ ...ended, type, lastTransitionTime: at }));
+    await backend.setStatus(JOBS, 'a', 'one', { startTime: at, failed, conditions });
+  }
+  expect(await watched.over).toBeUndefined();
+  await watched.settled();
+  expect(followed).toEqual(['one-1']);
+  expect(failures).toEqual([
+    { uid: uidOf(one), title: 'job/one', exitCode: 1, condition: 'BackoffLimitExceeded: Job has reached the limit' },
+  ]);
 });

@@ -1,22 +1,23 @@
 /**
  * Watches the Pods and Jobs of a session: keeps the SessionState up to date, follows the logs of all Pods, and reports when the session is
- * over or a Pod cannot start.
+ * over, or a Pod cannot start or be created.
  *
  * Reads Pods, Jobs and Events in the namespaces of the session, the owners of Pods, and Nodes.
  * Invariants:
  *  1. A Pod or Job belongs to the session if it, or a controller above it, has the label of the session.
- *  2. The only timer is that of giveUp(), for Pods that cannot start.
+ *  2. The only timer is that of giveUp(), for Pods that cannot start and Jobs that cannot create Pods.
  */
 import { hasEnded } from '../../api/core/v1/pod/status/final-phase.ts';
 import type { CoreV1Event, Job, Node, Pod } from '../../api/generated/types.ts';
 import { EVENTS, NODES, PODS } from '../../api/resources.ts';
 import type { Client } from '../../client/client.ts';
 import { createInformer, type Informer } from '../../client/informer.ts';
-import { type KubeObject, type OwnerReference, type ResourceRef, uidOf } from '../../machinery/meta.ts';
-import { isApiError } from '../../machinery/status.ts';
+import { type KubeObject, type ResourceRef, uidOf } from '../../machinery/meta.ts';
 import type { Platform, Timer } from '../../platform/platform.ts';
 import type { Hints } from '../hints.ts';
 import { controllerOf } from '../why/subject.ts';
+import { isRefusal, type Refusal, refusalOf, wantsPods } from '../workloads/refused-pods.ts';
+import { createRootSearch } from '../workloads/root-owner.ts';
 import { type ContainerRuns, NO_RUNS, withRuns } from './container-runs.ts';
 import type { FindKind } from './discovery.ts';
 import { createNotices, type Notices } from './notices.ts';
@@ -32,6 +33,7 @@ import {
   type SessionState,
   withHint,
   withObstacle,
+  withRefusal,
 } from './session-state.ts';
 
 const JOBS: ResourceRef = { group: 'batch', version: 'v1', resource: 'jobs' };
@@ -41,7 +43,7 @@ export interface WatchedSession {
   complete(): void;
   state(): SessionState;
   pods(): Pod[];
-  /** Resolves with undefined when the session is over, or with a sentence about a Pod that cannot start. */
+  /** Resolves with undefined when the session is over, or with a sentence about a Pod or Job that cannot start. */
   readonly over: Promise<string | undefined>;
   /** Resolves when the state contains all changes of Pods until now. */
   settled(): Promise<void>;
@@ -57,7 +59,7 @@ export interface WatchOptions {
   platform: Platform;
   say(line: string): void;
   hints: Hints;
-  /** Called when a Pod has failed by itself, after its logs are printed. */
+  /** Called when a Pod has failed by itself, or a Job has failed, after the logs are printed. */
   failed(failure: Failure): void;
   /** Called with the Pods of the session that exist, after each change. */
   changed(pods: readonly Pod[]): void;
@@ -119,7 +121,9 @@ class Watched {
   readonly #ending = new Set<string>();
   readonly #pods = new Map<string, Seen<Pod>>();
   readonly #jobs = new Map<string, Seen<Job>>();
-  readonly #owners = new Map<string, Promise<boolean>>();
+  /** By the UIDs of objects that have not created a Pod since. */
+  readonly #refusals = new Map<string, Refusal>();
+  readonly #rootOf: ReturnType<typeof createRootSearch>;
   /** The pending decisions on whether an object belongs to the session, and the notices that wait for a record or a log. */
   readonly #undecided = new Set<Promise<void>>();
   #isComplete = false;
@@ -136,6 +140,7 @@ class Watched {
     this.#options = options;
     this.#nodes = nodes;
     this.#notices = createNotices(options);
+    this.#rootOf = createRootSearch({ ...options, isRoot: (object) => this.#hasLabel(object) });
     options.signal.addEventListener('abort', () => this.#timer?.cancel(), { once: true });
   }
 
@@ -178,9 +183,9 @@ class Watched {
     }
     const controller = controllerOf(object);
     if (controller === undefined) return;
-    const decided = this.#isOwner(controller, object.metadata.namespace).then((belongs) => {
+    const decided = this.#rootOf(controller, object.metadata.namespace).then((root) => {
       // The decision for a later version of the object may have come first.
-      if (belongs && !known.has(uidOf(object))) this.#put(kind, object, isGone);
+      if (root !== undefined && !known.has(uidOf(object))) this.#put(kind, object, isGone);
     });
     this.#await(decided);
   }
@@ -192,6 +197,7 @@ class Watched {
 
   hear(event: CoreV1Event): void {
     const { uid } = event.involvedObject;
+    if (uid !== undefined && isRefusal(event)) this.#await(this.#hearRefusal(event, uid));
     if (uid === undefined || !isAboutPreparation(event)) return;
     this.#events.set(uid, event);
     const seen = this.#pods.get(uid);
@@ -204,41 +210,42 @@ class Watched {
     return metadata.labels?.[SESSION_LABEL] === this.#options.id;
   }
 
-  /** Resolves with whether the owner, or a controller above it, has the label; false if the owner cannot be read now. */
-  #isOwner(reference: OwnerReference, namespace: string | undefined): Promise<boolean> {
-    const known = this.#owners.get(reference.uid);
-    if (known !== undefined) return known;
-    const found = this.#readOwner(reference, namespace).catch(() => {
-      this.#owners.delete(reference.uid);
-      return false;
-    });
-    this.#owners.set(reference.uid, found);
-    return found;
+  async #hearRefusal(event: CoreV1Event, uid: string): Promise<void> {
+    const { apiVersion = '', kind = '', name = '', namespace = '' } = event.involvedObject;
+    const root = await this.#rootOf({ apiVersion, kind, name, uid }, namespace);
+    if (root === undefined) return;
+    const refusal = refusalOf(event, this.#options.hints);
+    this.#notices.refusal(root, namespace, refusal);
+    if (this.#podsOf(uid).length === 0) this.#refusals.set(uid, refusal);
+    this.#noteRefusal(uid);
+    this.#look();
   }
 
-  async #readOwner({ apiVersion, kind, name, uid }: OwnerReference, namespace: string | undefined): Promise<boolean> {
-    const { client, findKind } = this.#options;
-    const info = await findKind(apiVersion, kind);
-    if (info === undefined) return false;
-    const owner = await client
-      .resource(info)
-      .get(name, info.namespaced ? namespace : undefined)
-      .catch((error: unknown) => {
-        if (isApiError(error, 'NotFound')) return undefined;
-        throw error;
-      });
-    if (owner === undefined || uidOf(owner) !== uid) return false;
-    if (this.#hasLabel(owner)) return true;
-    const controller = controllerOf(owner);
-    return controller !== undefined && this.#isOwner(controller, namespace);
+  #podsOf(uid: string): Pod[] {
+    return this.existingPods().filter((pod) => controllerOf(pod)?.uid === uid);
+  }
+
+  /** Only a Job of the manifests can end the session. Jobs of a CronJob have no label. */
+  #noteRefusal(uid: string | undefined): void {
+    const job = this.#jobs.get(uid ?? '');
+    if (uid === undefined || job === undefined) return;
+    const isWaiting = !job.isGone && this.#hasLabel(job.object) && wantsPods(job.object);
+    const refusal = isWaiting ? this.#refusals.get(uid) : undefined;
+    this.#obstructed = withRefusal(this.#obstructed, job.object, refusal, this.#options.platform.timers.now());
   }
 
   #put(kind: 'pods' | 'jobs', object: KubeObject, isGone: boolean): void {
     if (kind === 'jobs') {
-      this.#jobs.set(uidOf(object), { object: object as Job, isGone });
+      const job = object as Job;
+      this.#jobs.set(uidOf(job), { object: job, isGone });
+      this.#noteRefusal(uidOf(job));
+      if (!isGone) this.#await(this.#notices.jobFailure(job, this.#podsOf(uidOf(job))));
     } else {
       const pod = object as Pod;
       this.#pods.set(uidOf(pod), { object: pod, isGone });
+      const owner = controllerOf(pod)?.uid;
+      this.#refusals.delete(owner ?? '');
+      this.#noteRefusal(owner);
       if (!isGone) void this.#options.logs.follow(pod);
       this.#runs.set(uidOf(pod), withRuns(this.#runs.get(uidOf(pod)) ?? NO_RUNS, pod));
       this.#noteObstacle(pod, isGone);

@@ -143,6 +143,11 @@ test.each<[string, object, string]>([
     },
     'job/x has no Pods: pods "x-1" is forbidden: violates PodSecurity "restricted".',
   ],
+  [
+    'whose Pods are refused to a StatefulSet',
+    { events: [event('Warning', 'create Pod x-0 in StatefulSet x failed error: pods "x-0" is forbidden: no')] },
+    'job/x has no Pods: pods "x-0" is forbidden: no.',
+  ],
   ['that is suspended', { object: object({ spec: { suspend: true } }) }, 'job/x has no Pods: it is suspended.'],
   ['that wants no Pods', { object: object({ spec: { replicas: 0 } }) }, 'job/x has no Pods: its spec.replicas is 0.'],
   [

@@ -5,7 +5,8 @@ import type { CoreV1Event, Pod } from '../../api/generated/types.ts';
 import { type KubeObject, uidOf } from '../../machinery/meta.ts';
 import type { Millis } from '../../machinery/time.ts';
 import type { Hints } from '../hints.ts';
-import { type Action, ago, type Explanation, lastTime, oneLine } from '../why/subject.ts';
+import { ago, type Explanation, lastTime, oneLine } from '../why/subject.ts';
+import { missingAccount, refusalText } from './refused-pods.ts';
 
 interface WorkloadObject extends KubeObject {
   spec?: { replicas?: number; suspend?: boolean; schedule?: string };
@@ -193,7 +194,7 @@ export function explainPodless({ title, namespace, object, events, hints, now }:
   const { spec } = object as WorkloadObject;
   const event = events.filter(({ type }) => type === 'Warning').sort((a, b) => lastTime(b) - lastTime(a))[0];
   const failure = failureOf(object);
-  const message = oneLine(event?.message).replace(/^Error creating: /, '');
+  const message = event === undefined ? '' : refusalText(event);
   const cause =
     message !== ''
       ? message
@@ -216,12 +217,4 @@ export function explainPodless({ title, namespace, object, events, hints, now }:
       { description: 'see its conditions and Events', command: hints.kubectl(`describe ${type} -n ${namespace}`) },
     ],
   };
-}
-
-/** The message is that of upstream's admission plugin ServiceAccount. */
-function missingAccount(message: string, namespace: string, hints: Hints): Action[] {
-  const [, name] = /error looking up service account \S+: serviceaccount "([^"]+)" not found/.exec(message) ?? [];
-  if (name === undefined) return [];
-  const command = hints.kubectl(`create serviceaccount ${name} -n ${namespace}`);
-  return [{ description: 'create the ServiceAccount, and the Pods are created automatically', command }];
 }

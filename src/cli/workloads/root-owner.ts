@@ -1,0 +1,56 @@
+import type { Client } from '../../client/client.ts';
+import { type KubeObject, type OwnerReference, uidOf } from '../../machinery/meta.ts';
+import { isApiError } from '../../machinery/status.ts';
+import type { FindKind } from '../session/discovery.ts';
+import { controllerOf } from '../why/subject.ts';
+
+export interface RootOptions {
+  client: Client;
+  findKind: FindKind;
+  /** Whether the object is one at which the search ends. */
+  isRoot(object: KubeObject): boolean;
+}
+
+export interface Root {
+  uid: string;
+  kind: string;
+  name: string;
+}
+
+type Reference = Pick<OwnerReference, 'apiVersion' | 'kind' | 'name' | 'uid'>;
+
+/**
+ * Returns a function that resolves with the object of the reference, or the nearest controller above it, that is a root; with undefined if
+ * there is none, or if an object cannot be read now. Reads each object once.
+ */
+export function createRootSearch({ client, findKind, isRoot }: RootOptions) {
+  const known = new Map<string, Promise<Root | undefined>>();
+
+  async function read({ apiVersion, kind, name, uid }: Reference, namespace: string | undefined) {
+    const info = await findKind(apiVersion, kind);
+    if (info === undefined) return undefined;
+    const object = await client
+      .resource(info)
+      .get(name, info.namespaced ? namespace : undefined)
+      .catch((error: unknown) => {
+        if (isApiError(error, 'NotFound')) return undefined;
+        throw error;
+      });
+    if (object === undefined || uidOf(object) !== uid) return undefined;
+    if (isRoot(object)) return { uid, kind, name };
+    const controller = controllerOf(object);
+    return controller && search(controller, namespace);
+  }
+
+  function search(reference: Reference, namespace: string | undefined): Promise<Root | undefined> {
+    const before = known.get(reference.uid);
+    if (before !== undefined) return before;
+    const found = read(reference, namespace).catch(() => {
+      known.delete(reference.uid);
+      return undefined;
+    });
+    known.set(reference.uid, found);
+    return found;
+  }
+  return search;
+}
