@@ -1,10 +1,12 @@
 import { expect, test } from 'vitest';
+import type { Pod, PodRecord } from '../api/generated/types.ts';
+import { POD_RECORDS } from '../api/lifepod.io/v1/pod-record/index.ts';
 import { PODS } from '../api/resources.ts';
 import { clientOf } from '../client/typed-client.ts';
 import { forbidden } from '../machinery/status.ts';
 import { UserError } from '../platform/files.ts';
 import { hintsFor } from './hints.ts';
-import { findLife } from './records.ts';
+import { findLife, livesOf, transitionsOf } from './records.ts';
 import { GONE, webAndGone } from './workloads/records-fixture.ts';
 
 /**
@@ -40,4 +42,37 @@ test.each<[string, string, string]>([
   const error = await find(reference).then(undefined, (thrown: unknown) => thrown);
   expect(error).toBeInstanceOf(UserError);
   expect((error as Error).message).toContain(sentence);
+});
+
+test('the lives of a static Pod, which have the same UID, are separate', async () => {
+  const backend = await webAndGone();
+  const client = clientOf(backend);
+  const uid = '0a1b2c3d4e5f';
+  const put = (part: number, created: string, exitCode: number): Promise<unknown> =>
+    backend.set<PodRecord>(POD_RECORDS, {
+      apiVersion: 'lifepod.io/v1',
+      kind: 'PodRecord',
+      metadata: { name: `${uid}.${part}`, namespace: 'a' },
+      podName: 'static-n',
+      podUID: uid,
+      transitions: [
+        { key: 'Created', type: 'Created', at: created },
+        { key: 'Exited/app/0', type: 'Exited', at: created, container: 'app', exitCode },
+      ],
+    });
+  await put(0, '2026-01-31T12:00:00.000000Z', 1);
+  await put(1, '2026-01-31T13:00:00.000000Z', 2);
+  const codes = (records: readonly PodRecord[]) => transitionsOf(records).flatMap(({ exitCode }) => exitCode ?? []);
+  const find = async () => {
+    const life = await findLife(client, 'a', 'static-n', hintsFor({}, {}));
+    return [codes(life.records), ...(await livesOf(client, life)).map(({ records }) => codes(records))];
+  };
+  expect(await find()).toEqual([[2], [1], [2]]);
+  await backend.set<Pod>(PODS, {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name: 'static-n', namespace: 'a', annotations: { 'kubernetes.io/config.mirror': uid } },
+    spec: { containers: [{ name: 'app', image: 'i' }], nodeName: 'n' },
+  });
+  expect(await find()).toEqual([[2], [1], [2]]);
 });

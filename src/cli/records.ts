@@ -3,6 +3,7 @@
 import { mirroredUid } from '../api/core/v1/pod/mirror.ts';
 import type { Pod, PodRecord } from '../api/generated/types.ts';
 import { POD_RECORDS, recordName, shortUid } from '../api/lifepod.io/v1/pod-record/index.ts';
+import { lastLife, livesIn, partNumber } from '../api/lifepod.io/v1/pod-record/lives.ts';
 import { PODS } from '../api/resources.ts';
 import type { Client } from '../client/client.ts';
 import type { Transition } from '../lifecycle/types.ts';
@@ -30,9 +31,7 @@ export interface PodLife {
 
 /** Returns the steps in all PodRecords of one life, in the order in which they were recorded. */
 export const transitionsOf = (records: readonly PodRecord[]): Transition[] =>
-  [...records].sort((a, b) => partOf(a) - partOf(b)).flatMap(({ transitions }) => transitions.map(fromApi));
-
-const partOf = ({ metadata, podUID }: PodRecord): number => Number(metadata.name.slice(podUID.length + 1));
+  [...records].sort((a, b) => partNumber(a) - partNumber(b)).flatMap(({ transitions }) => transitions.map(fromApi));
 
 export const podName = (given: string): string => given.replace(/^(pods?|po)\//, '');
 
@@ -66,7 +65,7 @@ export async function lifeOf(client: Client, pod: Pod): Promise<PodLife> {
   const uid = mirroredUid(pod) ?? ownUid;
   const life = { name, namespace, uid, pod };
   try {
-    return { ...life, records: await recordsOf(client, pod, { namespace, uid }) };
+    return { ...life, records: lastLife(await recordsOf(client, pod, { namespace, uid })) };
   } catch (error) {
     if (!isApiError(error, 'Forbidden')) throw error;
     return { ...life, records: [], isUnread: true };
@@ -98,13 +97,11 @@ export async function livesOf(client: Client, { name, namespace }: PodLife): Pro
   const pod = await client.resource<Pod>(PODS).get(name, namespace).catch(unlessMissing);
   const living = pod === undefined ? [] : [await lifeOf(client, pod)];
   const records = await listRecords(client, { namespace, fieldSelector: `podName=${name}` });
-  const uids = new Set(records.map(({ podUID }) => podUID).filter((uid) => !living.some((life) => life.uid === uid)));
-  const gone = [...uids].map((uid) => ({
-    name,
-    namespace,
-    uid,
-    records: records.filter(({ podUID }) => podUID === uid),
-  }));
+  const gone = [...Map.groupBy(records, ({ podUID }) => podUID)].flatMap(([uid, parts]): PodLife[] => {
+    const lives = livesIn(parts);
+    const isLiving = living.some((life) => life.uid === uid);
+    return (isLiving ? lives.slice(0, -1) : lives).map((each) => ({ name, namespace, uid, records: each }));
+  });
   const began = (life: PodLife): number =>
     Math.min(...transitionsOf(life.records).map(({ at }) => at), Number.POSITIVE_INFINITY);
   return [...gone, ...living].sort((a, b) => began(a) - began(b));
@@ -141,7 +138,8 @@ function newest(records: readonly PodRecord[]): PodLife | undefined {
   );
   if (last === undefined) return undefined;
   const { podName: name, podUID: uid, metadata } = last;
-  return { name, namespace: metadata.namespace ?? '', uid, records: records.filter(({ podUID }) => podUID === uid) };
+  const own = records.filter(({ podUID }) => podUID === uid);
+  return { name, namespace: metadata.namespace ?? '', uid, records: lastLife(own) };
 }
 
 const lastAt = ({ transitions }: PodRecord): string => transitions.at(-1)?.at ?? '';

@@ -1,6 +1,7 @@
 /** `lifepod timeline`: draws the life of an existing or a deleted Pod. With -w, the drawing is kept up to date. */
 import type { Pod, PodRecord } from '../../api/generated/types.ts';
 import { POD_RECORDS } from '../../api/lifepod.io/v1/pod-record/index.ts';
+import { lastLife } from '../../api/lifepod.io/v1/pod-record/lives.ts';
 import { createInformer } from '../../client/informer.ts';
 import type { Transition } from '../../lifecycle/types.ts';
 import { parseTime } from '../../machinery/time.ts';
@@ -93,7 +94,7 @@ async function watch(life: PodLife, { client, hints }: Target, options: Timeline
 
   const show = (): void => {
     if (signal.aborted) return;
-    const steps = transitionsOf([...parts.values()]);
+    const steps = transitionsOf(lastLife([...parts.values()]));
     if (draws) process.stdout.write(`${HOME_AND_CLEAR}${drawing(life, steps, hints, options)}\n`);
     else printNew(steps);
     if (steps.some(({ type }) => type === 'Gone')) stopping.abort();

@@ -15,9 +15,9 @@ test('closeRecords() reports the Pods of its node that no longer exist and whose
   const { signal } = new AbortController();
   const options = { client, nodeName: 'n', timers: createVirtualTimers(), log: silentLog, signal };
   let nodeName: string | undefined = 'n';
+  let at = '2026-01-31T00:00:00.000000Z';
   const put = async (name: string, part: number, ...types: string[]): Promise<void> => {
     const uid = name;
-    const at = '2026-01-31T00:00:00.000000Z';
     const record: PodRecord = {
       apiVersion: 'lifepod.io/v1',
       kind: 'PodRecord',
@@ -38,6 +38,9 @@ test('closeRecords() reports the Pods of its node that no longer exist and whose
   await put('unbound', 0, 'Created', 'Gone');
   await put('whole', 0, 'Created', 'Scheduled', 'Gone');
   await put('whole', 1, 'Removed');
+  await put('static', 0, 'Created', 'Removed', 'Gone');
+  at = '2026-01-31T01:00:00.000000Z';
+  await put('static', 1, 'Created', 'Exited');
   nodeName = 'other';
   await put('elsewhere', 0, 'Created');
   nodeName = undefined;
@@ -63,6 +66,8 @@ test('closeRecords() reports the Pods of its node that no longer exist and whose
       'unbound.0: Created Gone',
       'whole.0: Created Scheduled Gone',
       'whole.1: Removed',
+      'static.0: Created Removed Gone',
+      'static.1: Created Exited Removed Gone',
     ]),
   );
 });

@@ -1,6 +1,7 @@
 import { mirroredUid } from '../../api/core/v1/pod/mirror.ts';
 import type { Pod, PodRecord } from '../../api/generated/types.ts';
 import { POD_RECORDS } from '../../api/lifepod.io/v1/pod-record/index.ts';
+import { lastLife } from '../../api/lifepod.io/v1/pod-record/lives.ts';
 import type { Client } from '../../client/client.ts';
 import type { Informer } from '../../client/informer.ts';
 import type { Transition } from '../../lifecycle/types.ts';
@@ -8,7 +9,7 @@ import type { Millis } from '../../machinery/time.ts';
 import type { Log } from '../../platform/platform.ts';
 
 const PAGE_SIZE = 100;
-const RELEVANT_STEPS: ReadonlySet<string> = new Set(['Scheduled', 'Removed', 'Gone']);
+const RELEVANT_STEPS: ReadonlySet<string> = new Set(['Created', 'Scheduled', 'Removed', 'Gone']);
 
 /** The last steps of a Pod that no longer exists. They include Removed, since an agent may have died before it wrote this step. */
 export const lastSteps = (at: Millis): Transition[] => ['Removed', 'Gone'].map((type) => ({ key: type, at, type }));
@@ -38,15 +39,17 @@ export interface CloseRecordsOptions {
  */
 export async function closeRecords(options: CloseRecordsOptions): Promise<void> {
   const { client, nodeName, log, signal, isKnown, gone } = options;
-  /** The Pod of each record, and those RELEVANT_STEPS that the record contains, by the Pod's UID. */
-  const lives = new Map<string, { pod: Pod; steps: Set<string> }>();
-  const collect = ({ metadata, podName, podUID, transitions }: PodRecord): void => {
-    const { namespace } = metadata;
-    const pod = { name: podName, uid: podUID, ...(namespace && { namespace }) };
-    const steps = lives.get(podUID)?.steps ?? new Set();
-    for (const { type } of transitions) if (RELEVANT_STEPS.has(type)) steps.add(type);
-    lives.set(podUID, { pod: { apiVersion: 'v1', kind: 'Pod', metadata: pod }, steps });
+  /** The parts of each record, with only those RELEVANT_STEPS that they contain, by the Pod's UID. */
+  const parts = new Map<string, PodRecord[]>();
+  const collect = (part: PodRecord): void => {
+    const transitions = part.transitions.filter(({ type }) => RELEVANT_STEPS.has(type));
+    parts.set(part.podUID, [...(parts.get(part.podUID) ?? []), { ...part, transitions }]);
   };
+  const podOf = ({ metadata: { namespace }, podName: name, podUID: uid }: PodRecord): Pod => ({
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name, uid, ...(namespace && { namespace }) },
+  });
   /** The record of a Pod that was never scheduled needs no step Removed. */
   const isClosed = (steps: ReadonlySet<string>): boolean =>
     steps.has('Gone') && (steps.has('Removed') || !steps.has('Scheduled'));
@@ -58,7 +61,11 @@ export async function closeRecords(options: CloseRecordsOptions): Promise<void> 
       if (!page.metadata.continue || signal.aborted) break;
       page = await records.list({ ...query, continue: page.metadata.continue });
     }
-    for (const { pod, steps } of lives.values()) if (!isClosed(steps) && !isKnown(pod) && !signal.aborted) gone(pod);
+    for (const life of [...parts.values()].map(lastLife)) {
+      const steps = new Set(life.flatMap(({ transitions }) => transitions.map(({ type }) => type)));
+      const pod = podOf(life[0] as PodRecord);
+      if (!isClosed(steps) && !isKnown(pod) && !signal.aborted) gone(pod);
+    }
   } catch (error) {
     if (!signal.aborted)
       log.warn('cannot complete the records of Pods that no longer exist', { error: (error as Error).message });

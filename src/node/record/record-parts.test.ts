@@ -107,6 +107,13 @@ it('the part with the highest number is the newest, even if the first parts were
   expect(recorded.fresh(keys.map((key) => fromApi(step(key)))).map(({ key }) => key)).toEqual(['other.11']);
 });
 
+it('the parts of a static Pod that has not started are listed, because earlier Pods may have had its UID', async () => {
+  const { records } = await recordsOf({ u: [1] });
+  const annotations = { 'kubernetes.io/config.source': 'file' };
+  const { part } = await readRecord(records, 'n', { ...pod, metadata: { ...pod.metadata, annotations } });
+  expect(part).toEqual(partOf(1, [step('u.1')], true));
+});
+
 it('a part that cannot be read is not taken for a missing one', async () => {
   const { backend, records } = await recordsOf({ u: [0] });
   backend.failNext('get podrecords', serviceUnavailable('not now'));

@@ -1,6 +1,9 @@
 /** Invariant: parts are written in the order of their numbers, and only the newest one is changed. */
+
+import { isStaticPod } from '../../api/core/v1/pod/mirror.ts';
 import type { Pod, PodRecord, PodTransition } from '../../api/generated/types.ts';
 import { POD_RECORDS, recordName } from '../../api/lifepod.io/v1/pod-record/index.ts';
+import { areTwoLives, creationIn, partNumber } from '../../api/lifepod.io/v1/pod-record/lives.ts';
 import type { ResourceClient } from '../../client/client.ts';
 import { isApiError } from '../../machinery/status.ts';
 import { createRecordedSteps, type RecordedSteps } from './recorded-steps.ts';
@@ -37,18 +40,27 @@ export function fill(part: RecordPart, steps: PodTransition[]): void {
   }
 }
 
-/** Resolves to the steps that earlier agents recorded and the newest part, or an empty part if the Pod has no record. */
+/**
+ * Resolves to the steps of the Pod's life that were recorded before and the newest part, or an empty part if there are none. For a Pod that
+ * was created after the recorded ones with its UID, this is the part after theirs.
+ */
 export async function readRecord(
   records: ResourceClient<PodRecord>,
   nodeName: string,
   pod: Pod,
 ): Promise<{ recorded: RecordedSteps; part: RecordPart }> {
-  const recorded = createRecordedSteps();
+  let recorded = createRecordedSteps();
   let newest = emptyPart(0);
-  for await (const [number, { transitions }] of partsOf(records, nodeName, pod)) {
-    recorded.fresh(transitions.map(fromApi));
-    newest = partOf(number, transitions, true);
+  let created: string | undefined;
+  for await (const [number, record] of partsOf(records, nodeName, pod)) {
+    const next = creationIn(record);
+    if (areTwoLives(created, next)) recorded = createRecordedSteps();
+    created = next ?? created;
+    recorded.fresh(record.transitions.map(fromApi));
+    newest = partOf(number, record.transitions, true);
   }
+  if (areTwoLives(created, pod.metadata.creationTimestamp))
+    return { recorded: createRecordedSteps(), part: emptyPart(newest.number + 1) };
   return { recorded, part: newest };
 }
 
@@ -64,11 +76,13 @@ async function* partsOf(
       yield [number, part];
       continue;
     }
-    // If the Pod's object is known and its status has no start time, no agent has started the Pod, so its record has no later parts.
-    if (number > 0 || (creationTimestamp !== undefined && pod.status?.startTime === undefined)) return;
+    // If the Pod's object is known and its status has no start time, no agent has started the Pod, so its record has no later parts. Those
+    // of a static Pod may be of its earlier lives.
+    const isNew = creationTimestamp !== undefined && pod.status?.startTime === undefined && !isStaticPod(pod);
+    if (number > 0 || isNew) return;
     // The first parts of a long record may have been deleted.
     const { items } = await records.list({ namespace, fieldSelector: `podUID=${uid},nodeName=${nodeName}` });
-    const parts = items.map((item): [number, PodRecord] => [Number(item.metadata.name.slice(uid.length + 1)), item]);
+    const parts = items.map((item): [number, PodRecord] => [partNumber(item), item]);
     yield* parts.sort(([a], [b]) => a - b);
     return;
   }

@@ -261,6 +261,60 @@ test('the recorder forgets a released Pod and reads its record again when a new 
   expect(backend.calls.filter((call) => call === 'get podrecords a/u.0')).toHaveLength(2);
 });
 
+const secondLife: Pod = { ...pod, metadata: { ...pod.metadata, creationTimestamp: '2026-01-31T01:00:00Z' } };
+const createdOf = ({ metadata }: Pod): Transition => ({
+  key: 'Created',
+  type: 'Created',
+  at: Date.parse(metadata.creationTimestamp ?? ''),
+});
+const byPart = (backend: RegistryBackend): Record<string, string[]> =>
+  Object.fromEntries(
+    records(backend).map(({ metadata, transitions }) => [metadata.name, transitions.map(({ key }) => key)]),
+  );
+
+test('the record of a Pod with the UID of an earlier one begins with a new part, also after a crash at any write', async () => {
+  const backend = await registryBackend();
+  const first = agent(backend);
+  first.recorder.record(pod, [createdOf(pod), step('Started/a/0'), step('Gone')]);
+  await first.recorder.flushed();
+  const expected: Record<string, string[]> = { 'u.0': ['Created', 'Started/a/0', 'Gone'] };
+  const steps = [createdOf(secondLife), step('Started/a/0'), step('Gone')];
+  for (const [index] of steps.entries()) {
+    const { recorder, stop } = agent(backend);
+    recorder.record(secondLife, steps.slice(0, index + 1));
+    await recorder.flushed();
+    stop.abort();
+    expected['u.1'] = steps.slice(0, index + 1).map(({ key }) => key);
+    expect(byPart(backend)).toEqual(expected);
+  }
+});
+
+test('a Pod begins its own record while the last steps of an earlier Pod with its UID are being written', async () => {
+  const backend = await registryBackend();
+  const { recorder, timers } = agent(backend);
+  recorder.record(pod, [createdOf(pod)]);
+  await recorder.flushed();
+  const failed = Promise.withResolvers<void>();
+  const { update } = backend;
+  backend.update = async () => {
+    backend.update = update;
+    failed.resolve();
+    throw serviceUnavailable('not now');
+  };
+  recorder.record(pod, [step('Gone')]);
+  recorder.release('u');
+  await failed.promise;
+  recorder.record(secondLife, [createdOf(secondLife), step('Started/a/0')]);
+  expect(recorder.written('u')).toBeUndefined();
+  await new Promise(setImmediate);
+  timers.advance(1000);
+  await recorder.flushed();
+  recorder.record(secondLife, [step('Gone')]);
+  recorder.release('u');
+  await recorder.flushed();
+  expect(byPart(backend)).toEqual({ 'u.0': ['Created', 'Gone'], 'u.1': ['Created', 'Started/a/0', 'Gone'] });
+});
+
 test('written() does not wait for an API that does not answer', async () => {
   const backend = await registryBackend();
   const { recorder, timers } = agent(backend);

@@ -6,11 +6,13 @@
  * - Only actions that destroy evidence wait for the record, and they do not wait while the API cannot write it.
  * - Every reported step is written, with as many retries as needed, unless the API rejects it permanently or the agent ends.
  * - A step that is reported again is not written again, unless its part was deleted or the record exceeds the limits in recorded-steps.ts.
+ * - The steps of a Pod that was created after another one with the same UID are written to new parts (see lives.ts of PodRecords).
  * - Until a Pod is released, memory contains the steps of its newest part and the keys of the other parts' steps.
  */
 
 import type { Pod, PodRecord } from '../../api/generated/types.ts';
 import { POD_RECORDS } from '../../api/lifepod.io/v1/pod-record/index.ts';
+import { areTwoLives } from '../../api/lifepod.io/v1/pod-record/lives.ts';
 import { backOffMillis } from '../../client/back-off.ts';
 import type { Client } from '../../client/client.ts';
 import type { Transition } from '../../lifecycle/types.ts';
@@ -56,6 +58,8 @@ export interface PodRecorder {
 
 interface PodState {
   pod: Pod;
+  /** The end of the writes of a previous Pod with the same UID. */
+  former: Promise<void> | undefined;
   /** Undefined until the existing record has been read. */
   recorded: RecordedSteps | undefined;
   part: RecordPart;
@@ -72,13 +76,15 @@ interface PodState {
   released: boolean;
 }
 
-const initialState = (pod: Pod): PodState => ({
+/** While the writes of a previous Pod are under way, no action waits for those of this one. */
+const initialState = (pod: Pod, former?: Promise<void>): PodState => ({
   pod,
+  former,
   recorded: undefined,
   part: emptyPart(0),
   waiting: [],
   draining: undefined,
-  stalled: false,
+  stalled: former !== undefined,
   reports: 0,
   waiters: [],
   released: false,
@@ -95,7 +101,8 @@ export function createPodRecorder(options: RecorderOptions): PodRecorder {
    */
   async function drain(state: PodState): Promise<void> {
     // Yield first, so that record() stores this promise before drain() clears it, and so that steps of one turn are written together.
-    await Promise.resolve();
+    await state.former;
+    state.former = undefined;
     if (state.recorded === undefined) {
       const read = async (): Promise<void> => void Object.assign(state, await readRecord(records, nodeName, state.pod));
       await retry(state, options, read);
@@ -113,13 +120,16 @@ export function createPodRecorder(options: RecorderOptions): PodRecorder {
       settle(state, reports);
     }
     state.draining = undefined;
-    if (state.released) states.delete(uidOf(state.pod));
+    if (state.released && states.get(uidOf(state.pod)) === state) states.delete(uidOf(state.pod));
   }
 
   const self: PodRecorder = {
     record(pod, transitions) {
       const uid = uidOf(pod);
-      const state = states.get(uid) ?? initialState(pod);
+      const known = states.get(uid);
+      const isKnown =
+        known !== undefined && !areTwoLives(known.pod.metadata.creationTimestamp, pod.metadata.creationTimestamp);
+      const state = isKnown ? known : initialState(pod, known?.draining);
       states.set(uid, state);
       state.released = false;
       state.waiting.push(...transitions);

@@ -4,14 +4,13 @@
  */
 import { createHash } from 'node:crypto';
 import { podKind } from '../../api/core/v1/pod/index.ts';
-import { apiReferences } from '../../api/core/v1/pod/mirror.ts';
+import { apiReferences, SOURCE_ANNOTATION } from '../../api/core/v1/pod/mirror.ts';
 import type { Pod } from '../../api/generated/types.ts';
 import { decode, unknownFieldText } from '../../api/schema.ts';
 import { firstErrors, listErrors } from '../../machinery/field-error.ts';
 import { isJsonObject } from '../../machinery/json-value.ts';
 import { formatTime } from '../../machinery/time.ts';
 
-const SOURCE_ANNOTATION = 'kubernetes.io/config.source';
 const HASH_ANNOTATION = 'kubernetes.io/config.hash';
 const SEEN_ANNOTATION = 'kubernetes.io/config.seen';
 const UID_LENGTH = 32;

@@ -36,6 +36,12 @@ export function nextSteps(
 export const isShutDown = ({ status }: Pick<Pod, 'status'>): boolean =>
   status?.phase === 'Failed' && (status.reason === 'Terminated' || status.reason === 'NodeShutdown');
 
+/** Returns the record of a Pod that begins now. The time of creation tells the lives of a Pod apart, which have the same UID. */
+export const beginning = ({ file, pod }: PodRecord, now: number): PodRecord => ({
+  file,
+  pod: { ...pod, metadata: { ...pod.metadata, creationTimestamp: formatTime(now) } },
+});
+
 /** Returns the record as it was before terminating(), but without a status. */
 export function asBeforeTermination(record: PodRecord): PodRecord {
   const { status, metadata, ...pod } = record.pod;

@@ -327,6 +327,25 @@ describe('static Pods', () => {
     expect(podOf('web-node-1').metadata).not.toHaveProperty('deletionTimestamp');
   });
 
+  it('each Pod of a manifest has its own time of creation, which a restart of the engine keeps', async () => {
+    const clock = { now: Date.parse('2026-01-31T00:00:00Z') };
+    const timers: Timers = { ...systemTimers(), now: () => clock.now };
+    const created = (): string | undefined => podOf('web-node-1').metadata.creationTimestamp;
+    const staticPods = create(undefined, { timers });
+    writeFileSync(file('web.yaml'), text('web', 'x'));
+    await staticPods.start();
+    expect(created()).toBe('2026-01-31T00:00:00Z');
+    await staticPods.writeStatus(podOf('web-node-1'), shutDown);
+    await appliedTimes(3);
+    clock.now += 60_000;
+    await finish(staticPods);
+    await appliedTimes(5);
+    expect(created()).toBe('2026-01-31T00:01:00Z');
+    clock.now += 60_000;
+    await restarted({ timers }).start();
+    expect(created()).toBe('2026-01-31T00:01:00Z');
+  });
+
   it('a Pod whose termination by a shutdown continues after the next start starts again afterwards', async () => {
     const staticPods = create();
     writeFileSync(file('web.yaml'), text('web', 'x'));

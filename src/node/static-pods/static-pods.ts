@@ -19,7 +19,7 @@ import type { PodSource } from '../pod/pod-source.ts';
 import { createManifests, type Wanted } from './manifests.ts';
 import { createMirrors, fullNameOf } from './mirrors.ts';
 import { createSlots } from './started-pods.ts';
-import { asBeforeTermination, endingSooner, isShutDown, nextSteps, terminating } from './starts-and-ends.ts';
+import { asBeforeTermination, beginning, endingSooner, isShutDown, nextSteps, terminating } from './starts-and-ends.ts';
 import { openRecords, type PodRecord } from './status-files.ts';
 
 export interface StaticPodsOptions extends Platform {
@@ -69,6 +69,7 @@ export function createStaticPods(options: StaticPodsOptions): StaticPods {
     mirrors,
     apply: (pod) => apply(pod, false),
   });
+  const begin = (record: PodRecord): boolean => slots.tryPut(beginning(record, timers.now()));
   const manifests = createManifests({
     ...options,
     folder: manifestsFolder(dataDir),
@@ -84,11 +85,11 @@ export function createStaticPods(options: StaticPodsOptions): StaticPods {
       log.info(`static Pod ${kind === 'end' ? 'ends' : 'starts'}`, { pod: fullNameOf(record.pod) });
       if (kind === 'end')
         slots.putOrEnter({ ...record, pod: terminating(record.pod, timers.now(), reason, ending?.graceSeconds) });
-      else if (!slots.tryPut(record)) manifests.retry();
+      else if (!begin(record)) manifests.retry();
     }
     if (running.size === 0) ending?.all.resolve();
   };
-  const { startAgain, retryStarts } = createSecondStarts(slots.tryPut, manifests.retry, ({ file, pod }) => {
+  const { startAgain, retryStarts } = createSecondStarts(begin, manifests.retry, ({ file, pod }) => {
     const starts = !signal.aborted && ending === undefined && !isShuttingDown();
     return starts && wanted?.unreadable.has(file) === true && !running.has(fullNameOf(pod));
   });
@@ -131,13 +132,13 @@ export function createStaticPods(options: StaticPodsOptions): StaticPods {
  * the new record cannot be written, it calls `retryLater`, which causes a later call of `retryStarts`.
  */
 function createSecondStarts(
-  tryPut: (record: PodRecord) => boolean,
+  begin: (record: PodRecord) => boolean,
   retryLater: () => void,
   isPossible: (record: PodRecord) => boolean,
 ) {
   let waiting: readonly PodRecord[] = [];
   const startAgain = (record: PodRecord): void => {
-    if (!isShutDown(record.pod) || !isPossible(record) || tryPut(asBeforeTermination(record))) return;
+    if (!isShutDown(record.pod) || !isPossible(record) || begin(asBeforeTermination(record))) return;
     waiting = [...waiting, record];
     retryLater();
   };

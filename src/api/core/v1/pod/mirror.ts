@@ -15,6 +15,12 @@ const PATH = `metadata.annotations[${MIRROR_ANNOTATION}]`;
 /** The UID of the static Pod that the Pod mirrors; undefined if the Pod is not a mirror Pod. */
 export const mirroredUid = (pod: Pod): string | undefined => pod.metadata.annotations?.[MIRROR_ANNOTATION];
 
+/** The annotation that tells from where a node read a Pod. */
+export const SOURCE_ANNOTATION = 'kubernetes.io/config.source';
+
+/** Whether the node agent read the Pod from a manifest. An API object with this annotation may be a mirror, or pretend to be one. */
+export const isStaticPod = (pod: Pod): boolean => pod.metadata.annotations?.[SOURCE_ANNOTATION] === 'file';
+
 export const isMirrorPod = (pod: Pod): boolean => mirroredUid(pod) !== undefined;
 
 export function validateMirrorCreate(pod: Pod): FieldError[] {
