@@ -7,7 +7,7 @@ import { LIFEPOD_VERSION } from '../../engine/version.ts';
 import { dataDirOwner, FolderInUseError, isSessionEngine, lockDataDir, UserError } from '../../platform/files.ts';
 import { keepSessionEngine, takeOverUnused } from '../session/engine-use.ts';
 import { createRecord } from '../session/session-records.ts';
-import { answerOfRunning, runningPid } from './up-detached.ts';
+import { refusalOfRunning, runningPid } from './up-detached.ts';
 
 let folder: string;
 beforeEach(() => {
@@ -18,19 +18,18 @@ afterEach(() => rmSync(folder, { recursive: true }));
 
 const USER = { SUDO_UID: '1000' };
 const PID = process.pid;
-const answer = (more: object, args: string[] = []) => answerOfRunning({ dataDir: folder, ...more }, PID, USER, args);
+const refusal = (more: object, args: string[] = []) =>
+  refusalOfRunning({ dataDir: folder, ...more }, PID, USER, args)?.message;
 const SAME = { port: 0, maxPods: '50', podCidr: '10.222.0.0/16' };
 
 test('up --detach is repeated without an error if the engine runs with the same options', () => {
-  for (const options of [{}, SAME]) expect(answer(options)).toEqual({ isUsable: true, refusal: undefined });
+  for (const options of [{}, SAME]) expect(refusal(options)).toBeUndefined();
   const started = ['up', '--log-level', 'debug', '--shutdown-on-stop'];
-  expect(answer({ ...SAME, logLevel: 'debug', shutdownOnStop: true }, started).refusal).toBeUndefined();
+  expect(refusal({ ...SAME, logLevel: 'debug', shutdownOnStop: true }, started)).toBeUndefined();
 });
 
 test('up --detach with other options than those of the running engine names them, and how to stop that engine', () => {
-  const { isUsable, refusal } = answer({ ...SAME, maxPods: '60', logLevel: 'debug' }, ['up', '--log-level', 'info']);
-  expect(isUsable).toBe(true);
-  expect(refusal?.message).toBe(
+  expect(refusal({ ...SAME, maxPods: '60', logLevel: 'debug' }, ['up', '--log-level', 'info'])).toBe(
     `lifepod is already running in ${folder} (PID ${PID}) with another value of --max-pods, --log-level, which an engine reads when it ` +
       `starts: omit the option, or stop that engine first: 'sudo kill ${PID}' leaves its Pods running, and 'sudo lifepod down --data-dir ${folder}' ends them, too`,
   );
@@ -38,18 +37,14 @@ test('up --detach with other options than those of the running engine names them
 
 test('up --detach of another version than the running one says how to update', () => {
   writeFileSync(join(folder, 'engine.json'), '{"version":"0.0.9"}');
-  expect(answer({})).toMatchObject({
-    isUsable: false,
-    refusal: {
-      message:
-        `lifepod 0.0.9 is running in ${folder} (PID ${PID}): to run ${LIFEPOD_VERSION} instead, type ` +
-        `'sudo kill ${PID}', which leaves its Pods running, then 'eval "$(sudo lifepod up --detach --data-dir ${folder})"'`,
-    },
-  });
+  expect(refusal({})).toBe(
+    `lifepod 0.0.9 is running in ${folder} (PID ${PID}): to run ${LIFEPOD_VERSION} instead, type ` +
+      `'sudo kill ${PID}', which leaves its Pods running, then 'eval "$(sudo lifepod up --detach --data-dir ${folder})"'`,
+  );
 });
 
 test('up --detach does not rely on an engine that stops with a session', () => {
-  expect(answerOfRunning({ dataDir: folder }, PID, USER, [], true).refusal?.message).toMatch(
+  expect(refusalOfRunning({ dataDir: folder }, PID, USER, [], true)?.message).toMatch(
     / was started by a session, and stops when its last session ends: wait until then, or use it in the meantime with /,
   );
 });

@@ -44,31 +44,28 @@ export function runningPid(error: unknown): number | undefined {
 async function useRunning(options: UpOptions, pid: number): Promise<void> {
   const { dataDir } = options;
   requireLocalEngine(dataDir, pid);
-  const answer = isSessionEngine(dataDir)
-    ? await betweenSessions(dataDir, (hasSessions) => answerOfSessionEngine(options, pid, hasSessions))
-    : answerOfRunning(options, pid, process.env);
-  if (answer === undefined) return upDetached(options);
-  const { refusal, isUsable } = answer;
-  if (!isUsable) throw refusal;
-  if (!existsSync(kubeconfigPath(dataDir))) throw new UserError(withoutKubeconfig(dataDir, pid));
-  if (refusal === undefined) {
-    await nodeReady(dataDir);
-    const { server } = await readKubeconfig(kubeconfigPath(dataDir));
-    const node = readEngineRecord(dataDir)?.nodeName ?? '';
-    process.stderr.write(
-      `lifepod ${LIFEPOD_VERSION} is already running in ${dataDir} (PID ${pid}): ${server}, node ${node}\n`,
-    );
-  }
-  printKubeconfig(grantKubeconfig(dataDir));
+  const refusal = isSessionEngine(dataDir)
+    ? await betweenSessions(dataDir, (hasSessions) => refusalOfSessionEngine(options, pid, hasSessions))
+    : refusalOfRunning(options, pid, process.env);
+  if (refusal === 'gone') return upDetached(options);
+  // A command that fails prints no success: neither the notes on the kubeconfig nor the command that sets KUBECONFIG.
   if (refusal !== undefined) throw refusal;
+  if (!existsSync(kubeconfigPath(dataDir))) throw new UserError(withoutKubeconfig(dataDir, pid));
+  await nodeReady(dataDir);
+  const { server } = await readKubeconfig(kubeconfigPath(dataDir));
+  const node = readEngineRecord(dataDir)?.nodeName ?? '';
+  process.stderr.write(
+    `lifepod ${LIFEPOD_VERSION} is already running in ${dataDir} (PID ${pid}): ${server}, node ${node}\n`,
+  );
+  printKubeconfig(grantKubeconfig(dataDir));
 }
 
-function answerOfSessionEngine(options: UpOptions, pid: number, hasSessions: boolean): RunningAnswer | undefined {
+function refusalOfSessionEngine(options: UpOptions, pid: number, hasSessions: boolean): UserError | undefined | 'gone' {
   const { dataDir } = options;
-  if (dataDirOwner(dataDir) !== pid) return undefined;
-  const answer = answerOfRunning(options, pid, process.env, commandLineOf(pid), hasSessions);
-  if (answer.refusal === undefined) keepSessionEngine(dataDir, pid);
-  return answer;
+  if (dataDirOwner(dataDir) !== pid) return 'gone';
+  const refusal = refusalOfRunning(options, pid, process.env, commandLineOf(pid), hasSessions);
+  if (refusal === undefined) keepSessionEngine(dataDir, pid);
+  return refusal;
 }
 
 async function nodeReady(dataDir: string): Promise<void> {
@@ -83,53 +80,37 @@ async function nodeReady(dataDir: string): Promise<void> {
   }
 }
 
-export interface RunningAnswer {
-  /** Why the command fails although an engine runs; undefined if the engine has the wanted options and version. */
-  refusal: UserError | undefined;
-  /** Whether the command prints how to use the engine, even if there is a refusal. */
-  isUsable: boolean;
-}
-
 /**
- * Decides what the command answers if an engine runs already. `args`: the command line of the engine. `hasSessions`: whether sessions use
- * the engine, which then stops with the last session.
+ * Returns why the command fails although an engine runs; undefined if the engine has the wanted options and version. `args`: the command
+ * line of the engine. `hasSessions`: whether sessions use the engine, which then stops with the last session.
  */
-export function answerOfRunning(
+export function refusalOfRunning(
   options: UpOptions,
   pid: number,
   env: NodeJS.ProcessEnv,
   args: readonly string[] = commandLineOf(pid),
   hasSessions = false,
-): RunningAnswer {
+): UserError | undefined {
   const { dataDir } = options;
   const { asRoot, engine, start } = hintsFor({ dataDir }, env);
   const record = readEngineRecord(dataDir);
   const version = record?.version ?? LIFEPOD_VERSION;
   if (version !== LIFEPOD_VERSION)
-    return {
-      isUsable: false,
-      refusal: new UserError(
-        `lifepod ${version} is running in ${dataDir} (PID ${pid}): to run ${LIFEPOD_VERSION} instead, type ` +
-          (serviceState(dataDir) === undefined
-            ? `'${asRoot(`kill ${pid}`)}', which ${effectOfKill(pid)}, then '${start()}'`
-            : `'${engine('up --install-service')}', which leaves its Pods running`),
-      ),
-    };
+    return new UserError(
+      `lifepod ${version} is running in ${dataDir} (PID ${pid}): to run ${LIFEPOD_VERSION} instead, type ` +
+        (serviceState(dataDir) === undefined
+          ? `'${asRoot(`kill ${pid}`)}', which ${effectOfKill(pid)}, then '${start()}'`
+          : `'${engine('up --install-service')}', which leaves its Pods running`),
+    );
   if (hasSessions)
-    return {
-      isUsable: false,
-      refusal: new UserError(
-        `the engine in ${dataDir} (PID ${pid}) was started by a session, and stops when its last session ends: wait until then, or use it in the ` +
-          `meantime with 'eval "$(${engine('kubeconfig')})"'`,
-      ),
-    };
+    return new UserError(
+      `the engine in ${dataDir} (PID ${pid}) was started by a session, and stops when its last session ends: wait until then, or use it in the ` +
+        `meantime with 'eval "$(${engine('kubeconfig')})"'`,
+    );
   const unapplied = unappliedOptions(options, record, args);
-  if (unapplied.length === 0) return { isUsable: true, refusal: undefined };
-  return {
-    isUsable: true,
-    refusal: new UserError(
-      `lifepod is already running in ${dataDir} (PID ${pid}) with another value of ${unapplied.join(', ')}, which an engine reads when it ` +
-        `starts: omit the option, or stop that engine first: ${waysToStop(dataDir, pid, env)}`,
-    ),
-  };
+  if (unapplied.length === 0) return undefined;
+  return new UserError(
+    `lifepod is already running in ${dataDir} (PID ${pid}) with another value of ${unapplied.join(', ')}, which an engine reads when it ` +
+      `starts: omit the option, or stop that engine first: ${waysToStop(dataDir, pid, env)}`,
+  );
 }

@@ -87,6 +87,11 @@ describe('a request', () => {
         ),
       ),
     });
+    expect(await lifepod.cli('up', '--detach', '--max-pods', '61')).toMatchObject({
+      code: 1,
+      stdout: '',
+      stderr: expect.stringMatching(/^lifepod is already running in .* with another value of --max-pods, .*\n$/),
+    });
     expect(await lifepod.kubectlOk('get', 'ns', 'default', '-o', 'name')).toBe('namespace/default\n');
   });
 
