@@ -29,10 +29,24 @@ export interface HttpClientOptions {
   token?: string;
   /** Returns the error message for a server that cannot be reached. Undefined: the message names the server and the error. */
   unreachable?: (error: NodeJS.ErrnoException) => string | undefined;
+  /** A call fails if the server is silent for this long. Does not apply to watches or to open(). Undefined: SILENCE_MILLIS. */
+  silenceMillis?: number;
+  /** Is called when a call to which `silenceMillis` applies is sent. The returned function is called when the server answers or the call fails. */
+  sent?: () => () => void;
 }
 
-/** A call fails if its connection is silent for this long. This limit does not apply to watches or to open(). */
 const SILENCE_MILLIS = 60_000;
+
+/** The server has accepted the connection, but does not answer. */
+class SilentServerError extends Error {
+  constructor(millis: number) {
+    super(`the server has not answered for ${millis / 1000} s`);
+  }
+}
+
+/** Whether the call failed because the server accepts connections but does not answer. `error`: also one that a call rejects with. */
+export const isSilence = (error: unknown): boolean =>
+  error instanceof SilentServerError || (error as Error).cause instanceof SilentServerError;
 
 export interface HttpClient extends Client {
   /**
@@ -47,7 +61,7 @@ export interface HttpClient extends Client {
 export function httpClient(options: HttpClientOptions): HttpClient {
   const connected = connection(options);
   return {
-    ...clientOf(httpBackend(connected)),
+    ...clientOf(httpBackend(connected, options.silenceMillis ?? SILENCE_MILLIS)),
     open: (path, signal) => connected.open({ method: 'GET', path }, { signal }),
     post: async (path, signal) => {
       const response = await connected.open({ method: 'POST', path }, { signal });
@@ -85,9 +99,7 @@ function connection(options: HttpClientOptions): Connection {
       };
       const url = new URL(call.path, options.server);
       const outgoing = request(url, { method: call.method, agent, headers, signal: settings.signal }, resolve);
-      if (settings.timeoutMillis !== undefined) {
-        outgoing.setTimeout(settings.timeoutMillis, () => outgoing.destroy(new Error('the server does not answer')));
-      }
+      if (settings.timeoutMillis !== undefined) limitSilence(outgoing, settings.timeoutMillis, options.sent?.());
       outgoing.on('error', (error) => reject(isStale(outgoing, error, call) ? new StaleConnection() : error));
       outgoing.end(body);
     });
@@ -101,13 +113,26 @@ function connection(options: HttpClientOptions): Connection {
         })
         .catch((error: Error) => {
           const composed = options.unreachable?.(error);
-          throw serviceUnavailable(composed ?? unreachableText(options.server, error));
+          throw Object.assign(serviceUnavailable(composed ?? unreachableText(options.server, error)), { cause: error });
         });
       for (const warning of response.headersDistinct['warning'] ?? []) call.onWarning?.(warningText(warning));
       if ((response.statusCode ?? 0) >= 300) throw await failureOf(response);
       return response;
     },
   };
+}
+
+function limitSilence(outgoing: ClientRequest, millis: number, answered?: () => void): void {
+  const giveUp = (): void => void outgoing.destroy(new SilentServerError(millis));
+  // The timeout of the request covers its response, but begins only after the TLS handshake.
+  outgoing.setTimeout(millis, giveUp);
+  const timer = setTimeout(giveUp, millis);
+  const end = (): void => {
+    clearTimeout(timer);
+    answered?.();
+  };
+  // A call that the agent cancels has no error, and one with a response may have an error later.
+  for (const event of ['response', 'error', 'close'] as const) outgoing.once(event, end);
 }
 
 /** The errors of TLS about a server whose certificate is not from the authority in the kubeconfig. */
@@ -160,9 +185,9 @@ async function failureOf(response: IncomingMessage): Promise<ApiError> {
   });
 }
 
-function httpBackend(connection: Connection): ResourceApi {
+function httpBackend(connection: Connection, timeoutMillis: number): ResourceApi {
   async function send<T>(call: Call): Promise<T> {
-    const response = await connection.open(call, { timeoutMillis: SILENCE_MILLIS });
+    const response = await connection.open(call, { timeoutMillis });
     try {
       return JSON.parse(await readText(response)) as T;
     } catch (error) {

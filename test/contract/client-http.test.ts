@@ -2,16 +2,16 @@ import { createPrivateKey } from 'node:crypto';
 import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer, type Server } from 'node:https';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, createServer as createTcpServer } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { text } from 'node:stream/consumers';
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest';
 import { PODS } from '../../src/api/resources.ts';
 import { makeAuthority, makeLeaf } from '../../src/apiserver/pki/certificates.ts';
 import { hintsFor } from '../../src/cli/hints.ts';
 import { skipEntry } from '../../src/cli/skip.ts';
 import type { Client } from '../../src/client/client.ts';
-import { httpClient } from '../../src/client/http-client.ts';
+import { httpClient, isSilence } from '../../src/client/http-client.ts';
 import { notFound } from '../../src/machinery/status.ts';
 import type { WatchEvent } from '../../src/ports/backend.ts';
 
@@ -167,6 +167,23 @@ test('a call to an unreachable server rejects with an ApiError with code 503', a
     code: 503,
     message: expect.stringMatching(/^cannot reach the API server at https:\/\/127.0.0.1:1: .*ECONNREFUSED/),
   });
+});
+
+test('a call to a server that accepts the connection but never answers fails after the limit, also before the TLS handshake', async () => {
+  const mute = createTcpServer((socket) => socket.on('error', () => undefined)).listen(0, '127.0.0.1');
+  onTestFinished(() => void mute.close());
+  await once(mute, 'listening');
+  const { port } = mute.address() as AddressInfo;
+  const log: string[] = [];
+  const sent = () => {
+    log.push('sent');
+    return () => void log.push('ended');
+  };
+  const silent = httpClient({ server: `https://127.0.0.1:${port}`, ...credentials, silenceMillis: 50, sent });
+  const error = await silent.api.get(PODS, 'a', 'x').catch((reason: unknown) => reason);
+  expect(error).toMatchObject({ code: 503, message: expect.stringContaining('has not answered for 0.05 s') });
+  expect(isSilence(error)).toBe(true);
+  expect(log.slice(0, 2)).toEqual(['sent', 'ended']);
 });
 
 test('a server with a certificate of another authority is reported as another server than that of the kubeconfig', async () => {

@@ -3,7 +3,7 @@ import { userKubeconfigPath } from '../../engine/certificates/user-kubeconfigs.t
 import { DEFAULT_DATA_DIR } from '../../engine/settings.ts';
 import { UserError } from '../../platform/files.ts';
 import type { ServiceState } from '../service/service-state.ts';
-import { engineSilent, explainUnread, otherServer } from './lost-engine.ts';
+import { engineHangs, engineSilent, explainUnread, otherServer } from './lost-engine.ts';
 
 const USER = { SUDO_UID: '1000' };
 const COPY = userKubeconfigPath(DEFAULT_DATA_DIR, 1000);
@@ -153,4 +153,28 @@ test('a server with a certificate of another authority is reported with the comm
   );
   expect(otherServer('https://192.0.2.1:6443', [COPY], undefined, USER, none)).toBeUndefined();
   expect(otherServer(server, [COPY, '/y'], undefined, USER, none)).toBeUndefined();
+});
+
+test('an engine that accepts connections but does not answer is reported as running, not as starting or stopped', () => {
+  const server = 'https://127.0.0.1:6443';
+  const hangs = (paths: string[], dataDir: string | undefined, pid: number | undefined): string =>
+    engineHangs(
+      server,
+      30_000,
+      paths,
+      dataDir,
+      USER,
+      () => undefined,
+      () => pid,
+    );
+  const silent = `the API server at ${server} has not answered for 30 s`;
+  expect(hangs(['/d/kubeconfig'], '/d', 7)).toBe(
+    `lifepod is running (PID 7), but its API does not answer at ${server}: see its output`,
+  );
+  expect(hangs([COPY], undefined, undefined)).toBe(`${silent}: 'sudo lifepod status' shows whether its engine runs`);
+  expect(hangs([OTHER], undefined, undefined)).toBe(
+    `${silent}: 'sudo lifepod status --data-dir FOLDER' shows whether its engine runs, with its data folder as FOLDER`,
+  );
+  expect(hangs(['/x'], undefined, undefined)).toBe(silent);
+  expect(hangs(['/x', '/y'], undefined, undefined)).toBe(silent);
 });

@@ -5,9 +5,9 @@ import { userKubeconfigPath } from '../../engine/certificates/user-kubeconfigs.t
 import { engineProcesses } from '../../engine/data-folder/engine-processes.ts';
 import { lostText } from '../../engine/data-folder/lost-folder.ts';
 import { DEFAULT_DATA_DIR, kubeconfigPath } from '../../engine/settings.ts';
-import { UserError } from '../../platform/files.ts';
+import { dataDirOwner, UserError } from '../../platform/files.ts';
 import { hintsFor, UNKNOWN_FOLDER } from '../hints.ts';
-import { hasStopped, notRunning, startCommand, startingNow } from '../service/not-running.ts';
+import { apiHangs, hasStopped, notRunning, startCommand, startingNow } from '../service/not-running.ts';
 import { type ServiceState, serviceState } from '../service/service-state.ts';
 import { dataFolderOf } from './engine-folders.ts';
 
@@ -95,6 +95,38 @@ export function engineSilent(
   if (starting !== undefined) return starting;
   const status = hintsFor({ dataDir: folder }, env).engine('status');
   return `lifepod does not answer at ${server}: '${status}' shows whether it runs, and '${startCommand(folder, env, service)}' starts it${noteOn(folder)}`;
+}
+
+/**
+ * Returns the message for a server that accepts connections but has not answered for `silenceMillis`. Names the engine, if this user may
+ * know its PID.
+ */
+export function engineHangs(
+  server: string,
+  silenceMillis: number,
+  paths: readonly string[],
+  dataDir: string | undefined,
+  env: NodeJS.ProcessEnv,
+  engineOf = dataFolderOf,
+  pidOf = dataDirOwner,
+): string {
+  const [path = '', ...others] = paths;
+  const known = others.length > 0 ? undefined : (dataDir ?? engineOf([path]));
+  const pid = known === undefined ? undefined : ownerOf(known, pidOf);
+  if (known !== undefined && pid !== undefined) return apiHangs(known, pid, server);
+  const silent = `the API server at ${server} has not answered for ${silenceMillis / 1000} s`;
+  if (others.length > 0 || (known === undefined && !COPY.test(path))) return silent;
+  const folder = folderOf(path, known);
+  return `${silent}: '${hintsFor({ dataDir: folder }, env).engine('status')}' shows whether its engine runs${noteOn(folder)}`;
+}
+
+/** Returns undefined if this user may not read the folder, or if a command has locked it. */
+function ownerOf(dataDir: string, pidOf: typeof dataDirOwner): number | undefined {
+  try {
+    return pidOf(dataDir);
+  } catch {
+    return undefined;
+  }
 }
 
 /**

@@ -159,6 +159,11 @@ export function startingNow(
   }
 }
 
+/** Returns the sentence about a running engine whose API does not answer, although it is not starting. */
+export function apiHangs(dataDir: string, pid: number, server: string, log = logCommand(dataDir, pid)): string {
+  return `lifepod is running (PID ${pid}), but its API does not answer at ${server}: ${log === undefined ? 'see its output' : `'${log}' prints its log`}`;
+}
+
 /** The journal shows a user who is not root only messages of that user. */
 export const journalCommand = (env: NodeJS.ProcessEnv, sudo = needsSudo(env)): string =>
   asRoot('journalctl -u lifepod', env, sudo);

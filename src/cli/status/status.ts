@@ -7,11 +7,12 @@
  */
 import { podSummary } from '../../api/core/v1/pod/status/summary.ts';
 import type { Pod } from '../../api/generated/types.ts';
+import { isSilence } from '../../client/http-client.ts';
 import { isApiError } from '../../machinery/status.ts';
 import { UserError } from '../../platform/files.ts';
-import { machineClock, systemTimers } from '../../platform/node-js.ts';
+import { machineClock } from '../../platform/node-js.ts';
 import { hintsFor } from '../hints.ts';
-import { logCommand, startingNow } from '../service/not-running.ts';
+import { apiHangs, startingNow } from '../service/not-running.ts';
 import { resolveTarget, type TargetOptions } from '../target.ts';
 import { selectEngine } from './engine-folder.ts';
 import { readEngine } from './read-engine.ts';
@@ -25,13 +26,9 @@ export interface StatusOptions extends TargetOptions {
 }
 
 const UNHEALTHY_EXIT_CODE = 2;
-const SLOW_MILLIS = 5000;
-const SLOW = 'the API server has not answered for 5 s: waiting for it';
 
 export async function status({ output, ...options }: StatusOptions): Promise<void> {
-  const timers = systemTimers();
-  const slow = timers.at(timers.now() + SLOW_MILLIS, () => void process.stderr.write(`lifepod: ${SLOW}\n`));
-  const { report, listAll } = await readReport(options).finally(() => slow.cancel());
+  const { report, listAll } = await readReport(options);
   const text =
     output === 'json'
       ? JSON.stringify(reportJson(report), undefined, 2)
@@ -53,7 +50,9 @@ async function readReport(options: TargetOptions): Promise<{ report: StatusRepor
   const given = options.namespace === undefined ? '' : ` -n ${options.namespace}`;
   try {
     const { client, namespace } = target;
-    const [nodes, version] = await Promise.all([readNodes(client, local?.start), readVersion(client)]);
+    const nodes = await readNodes(client, local?.start);
+    // This request has a later deadline than the others, so it is sent only after an answer.
+    const version = await readVersion(client);
     const pods = await readPods({
       client,
       namespace: options.namespace,
@@ -83,11 +82,9 @@ async function readReport(options: TargetOptions): Promise<{ report: StatusRepor
   } catch (error) {
     if (local === undefined || !isApiError(error, 'ServiceUnavailable')) throw error;
     const { pid, dataDir } = local.engine;
-    const log = logCommand(dataDir, pid);
-    throw new UserError(
-      startingNow(dataDir) ??
-        `lifepod is running (PID ${pid}), but its API does not answer at ${target.server}: ${log === undefined ? 'see its output' : `'${log}' prints its log`}`,
-    );
+    // A server that accepts connections has started.
+    const starting = isSilence(error) ? undefined : startingNow(dataDir);
+    throw new UserError(starting ?? apiHangs(dataDir, pid, target.server));
   }
 }
 
