@@ -199,7 +199,11 @@ function summary(
   const lines = [`from ${formatTime(from)}, ${shortDuration(to - from)}${over ? ', gone' : ' until now'}`];
   if (ending === undefined) return lines;
   const after = (time: Millis): string => shortDuration(time - ending.at);
-  const moved = formerDeadlines.length > 0 ? ` (before: ${formerDeadlines.map(after).join(', ')})` : '';
+  // A deadline may move by milliseconds.
+  const former = new Set(
+    formerDeadlines.map(after).filter((text) => deadline === undefined || text !== after(deadline)),
+  );
+  const moved = former.size > 0 ? ` (before: ${[...former].join(', ')})` : '';
   const reserved =
     deadline === undefined || reservedFrom === undefined
       ? ''

@@ -2,6 +2,7 @@
 import { GIVEN_UP } from '../../lifecycle/defer.ts';
 import type { ContainerKind, Transition } from '../../lifecycle/types.ts';
 import type { Millis } from '../../machinery/time.ts';
+import { inListOrder, withLastEnd } from './entry-steps.ts';
 
 /**
  * `succeeded` and `failed` are runs that ended without a stop signal, with exit code 0 or another code. A run that was stopped has a
@@ -72,7 +73,7 @@ const KINDS: readonly ContainerKind[] = ['init', 'app', 'defer', 'ephemeral'];
 /** Within a kind, containers of the spec precede those that only the steps mention. */
 function containersOf(steps: readonly Transition[], spec: readonly Named[]): Named[] {
   const named = new Map(spec.map((each) => [each.name, each]));
-  for (const { container: name, containerKind: kind = 'app' } of steps)
+  for (const { container: name, containerKind: kind = 'app' } of inListOrder(steps))
     if (name !== undefined && !named.has(name)) named.set(name, { name, kind });
   return [...named.values()].sort((a, b) => KINDS.indexOf(a.kind) - KINDS.indexOf(b.kind));
 }
@@ -99,7 +100,7 @@ export function pictureOf(transitions: readonly Transition[], options: PictureOp
     to,
     rows: [
       sandboxRow(steps, end, over),
-      ...containersOf(steps, spec).map((named) =>
+      ...containersOf(transitions, spec).map((named) =>
         containerRow(
           named,
           steps.filter(({ container }) => container === named.name),
@@ -193,7 +194,10 @@ const BEGINS: Readonly<Record<string, BarKind>> = {
   StopSignal: 'stopping',
 };
 
-function containerRow(named: Named, own: readonly Transition[], all: readonly Transition[], end: Millis): Row {
+const IDLE: readonly unknown[] = ['waiting', 'backoff'];
+
+function containerRow(named: Named, given: readonly Transition[], all: readonly Transition[], end: Millis): Row {
+  const own = withLastEnd(given);
   const { name, kind, isGivenUp = false } = named;
   const row: Row = { name, kind, bars: [], marks: [], exits: [], state: '' };
   // A defer container waits from the beginning of the termination, other containers from the time at which the sandbox is ready.
@@ -215,7 +219,12 @@ function containerRow(named: Named, own: readonly Transition[], all: readonly Tr
     row.exits.push({ at, text: String(exitCode), failed: exitCode !== 0 });
   }
   colorStopped(row);
-  const isOver = hasEnded(all);
+  const ending = all.find(({ type }) => type === 'TerminationBegan')?.at;
+  // No init or app container starts during a termination.
+  const isLeft =
+    kind !== 'defer' && ending !== undefined && IDLE.includes((now as { kind: BarKind } | undefined)?.kind);
+  if (isLeft) turn(undefined, ending);
+  const isOver = hasEnded(all) || isLeft;
   if (now !== undefined && !isOver) row.bars.push({ ...(now as Bar), to: end, open: true });
   const last = now as { kind: BarKind } | undefined;
   const isEnding = isGivenUp && last !== undefined && last.kind !== 'stopping' && !isOver;

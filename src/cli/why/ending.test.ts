@@ -98,6 +98,25 @@ explains({
     ],
     advice: /trap TERM/,
   },
+  'a container that ignores its stop signal after an entry has failed': {
+    metadata: DELETED,
+    spec: { deferContainers: [container('bye'), { ...container('late'), trigger: 'PostExit' }] },
+    status: {
+      phase: 'Terminating',
+      containerStatuses: [running('app')],
+      deferContainerStatuses: [
+        status('bye', { state: terminated(1, 'Error', 'no such host') }),
+        waiting('late', 'PendingDefer', '', { containerID: '' }),
+      ],
+    },
+    steps: [...(ENDING ?? []), [0.5, 'StopSignal', of('app')]],
+    sentence: 'p is not gone yet: container app was just sent its stop signal.',
+    evidence: [
+      'its termination began 8.00s ago: Deleted',
+      'defer container bye: exit code 1 (Error): no such host',
+      'stop signal sent 0.50s ago',
+    ],
+  },
   'a container that was just sent its stop signal': {
     metadata: DELETED,
     status: { containerStatuses: [running('app')] },

@@ -4,7 +4,7 @@ import type { CoreV1Event } from '../../api/generated/types.ts';
 import type { Transition } from '../../lifecycle/types.ts';
 import type { Millis } from '../../machinery/time.ts';
 import { begun, deadlineOf, hurry, isDeleted, preExitDeadlineOf, still, untilText } from './ending-phrases.ts';
-import { explainTurn } from './entry-turn.ts';
+import { endedEntries, explainTurn } from './entry-turn.ts';
 import { downRuntime, runtimeActions } from './node-troubles.ts';
 import { firstProcess, hearSignals, processEvidence } from './pid-one.ts';
 import {
@@ -47,7 +47,7 @@ export function explainEnding(subject: Living): Explanation | undefined {
     hookOf(subject, running) ??
     deafOf(subject, running) ?? {
       sentence: `${still(subject)}: its node is removing what is left of it.`,
-      evidence: begun(subject),
+      evidence: [...begun(subject), ...endedEntries(subject)],
       actions: [{ description: 'wait a moment' }, seeStatus(subject, 'see whether containerd is healthy')],
     }
   );
@@ -128,7 +128,7 @@ function hookOf(subject: Living, running: readonly Shown[]): Explanation | undef
     const until = sidecarsOf(subject.pod).has(shown.name) ? deadlineOf(subject) : preExitDeadlineOf(subject);
     return {
       sentence: `${still(subject)}: the preStop hook of ${called(shown)} has been running for ${forTime(step.at, now)}${untilText(until, subject)}.`,
-      evidence: [...begun(subject), `step HookBegan (preStop), ${ago(step.at, now)}`],
+      evidence: [...begun(subject), ...endedEntries(subject), `step HookBegan (preStop), ${ago(step.at, now)}`],
       actions: [hurry(subject)],
     };
   }
@@ -153,6 +153,7 @@ function deafOf(subject: Living, running: readonly Shown[]): Explanation | undef
       : `${still(subject)}: ${firstProcess(subject.pod)} of ${called(shown)} has ignored its stop signal for ${forTime(step.at, now)}${kill}.`,
     evidence: [
       ...begun(subject),
+      ...endedEntries(subject),
       `stop signal sent ${ago(step.at, now)}${reasonOf(step)}`,
       ...(quiet ? [] : processEvidence(subject.pod, shown.name)),
     ],

@@ -44,6 +44,13 @@ export function explainTurn(subject: Living): Explanation | undefined {
   return retried(subject, turn) ?? starts(subject, turn);
 }
 
+/** Returns a line for each entry that has ended. */
+export const endedEntries = (subject: Living): string[] =>
+  shownContainers(subject).flatMap(({ kind, status }) => {
+    const end = kind === 'defer' ? endOfEntry(status, subject.transitions) : undefined;
+    return end === undefined ? [] : [`defer container ${end.name}: ${endText(end)}`];
+  });
+
 function turnOf(subject: Living): Turn | undefined {
   const { pod } = subject;
   const entries = shownContainers(subject).filter(({ kind }) => kind === 'defer');
@@ -51,18 +58,13 @@ function turnOf(subject: Living): Turn | undefined {
   const shown = entries[index];
   const spec = pod.spec?.deferContainers?.find(({ name }) => name === shown?.name);
   if (shown === undefined || spec === undefined) return undefined;
-  const before = entries.slice(0, index).flatMap(({ status }) => endOfEntry(status, subject.transitions) ?? []);
   const limit = limitOf(subject, spec);
   return {
     shown,
     spec,
     limit,
     place: `${called(shown)} (${index + 1} of ${entries.length})`,
-    evidence: [
-      ...begun(subject),
-      ...before.map((end) => `defer container ${end.name}: ${endText(end)}`),
-      ...limit.because,
-    ],
+    evidence: [...begun(subject), ...endedEntries(subject), ...limit.because],
   };
 }
 

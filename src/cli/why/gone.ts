@@ -2,6 +2,7 @@
 import type { Pod } from '../../api/generated/types.ts';
 import { NO_GRACE } from '../../lifecycle/defer.ts';
 import type { Transition } from '../../lifecycle/types.ts';
+import { entriesOf } from '../timeline/entry-steps.ts';
 import { inOrder } from '../timeline/life.ts';
 import { shortDuration } from '../timeline/scale.ts';
 import { endOfTermination } from '../timeline/termination-end.ts';
@@ -59,7 +60,7 @@ export function explainGone(subject: Subject): Explanation {
     };
   const taint = evictedFor(subject);
   const why = taint?.why ?? failureOf(subject, steps, began) ?? REASONS[began.reason ?? ''] ?? began.reason;
-  const ends = entriesOf(steps).flatMap((entry) => endInRecord(entry, steps) ?? []);
+  const ends = entriesOf(subject.transitions).flatMap((entry) => endInRecord(entry, steps) ?? []);
   const removal = lastStep(subject, ['Gone']);
   // The object was removed before its node began to terminate the Pod.
   if (removal !== undefined && removal.at <= began.at) return forced(subject, removal.at, undefined, ends, evidence);
@@ -199,10 +200,6 @@ const podOfRecord = (subject: Subject, ends: readonly EntryEnd[]): Pod => ({
     deferContainers: ends.map(({ name }) => ({ name, image: lastStep(subject, ['Pulling'], name)?.message ?? '' })),
   },
 });
-
-const entriesOf = (steps: readonly Transition[]): string[] => [
-  ...new Set(steps.flatMap(({ containerKind, container }) => (containerKind === 'defer' ? (container ?? []) : []))),
-];
 
 function lastRuns(steps: readonly Transition[]): string[] {
   const last = new Map<string, Transition>();

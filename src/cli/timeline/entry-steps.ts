@@ -1,0 +1,30 @@
+/** Corrects the order of the steps of defer containers (entries). Pure. */
+import type { Transition } from '../../lifecycle/types.ts';
+
+const PULLS: readonly string[] = ['Pulling', 'Pulled', 'PullFailed'];
+
+/** Returns the steps, first those that defer containers have in the order of their list: their images may be pulled in another order. */
+export const inListOrder = (recorded: readonly Transition[]): Transition[] => [
+  ...recorded.filter(({ containerKind, type }) => containerKind === 'defer' && !PULLS.includes(type)),
+  ...recorded,
+];
+
+/** Returns the names of the defer containers in the order of their list. `recorded`: the steps in the order of the record. */
+export const entriesOf = (recorded: readonly Transition[]): string[] => [
+  ...new Set(
+    inListOrder(recorded).flatMap(({ containerKind, container }) =>
+      containerKind === 'defer' && container !== undefined ? [container] : [],
+    ),
+  ),
+];
+
+/**
+ * Returns the steps of one container with the end of an entry as the last step. The end of an entry without a run has the time of its
+ * status, whose whole seconds may precede earlier steps. `own`: sorted by time.
+ */
+export function withLastEnd(own: readonly Transition[]): readonly Transition[] {
+  const end = own.findLast(({ type }) => type === 'DeferEnded');
+  const last = own.at(-1);
+  if (end === undefined || last === undefined || last.at - end.at >= 1000) return own;
+  return [...own.filter((step) => step !== end), { ...end, at: last.at }];
+}
