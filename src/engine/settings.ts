@@ -20,7 +20,7 @@ import { type ApiOptions, type ApiSettings, resolveApiOptions } from './options/
 import { type EncryptionOptions, resolveEncryptionOptions } from './options/encryption-settings.ts';
 import { DEFAULT_RECORD_AGE, DEFAULT_RECORD_SIZE, parseRecordLimits } from './options/record-settings.ts';
 import { runtimeEndpoint } from './options/runtime-endpoint.ts';
-import { LIFEPOD_VERSION } from './version.ts';
+import { gitCommit, LIFEPOD_VERSION } from './version.ts';
 
 export const DEFAULT_DATA_DIR = '/var/lib/lifepod';
 export const DEFAULT_PORT = 6443;
@@ -115,6 +115,8 @@ export interface EngineRecord
     AuditOptions,
     EncryptionOptions {
   version: string;
+  /** The hash of the commit from which the engine was built; absent if it is not known. */
+  commit?: string | undefined;
   port: number;
   podCidr: string;
   serviceCidr: string;
@@ -164,6 +166,7 @@ export function writeEngineRecord(dataDir: string, record: EngineRecord): void {
 
 export const recordOf = (settings: Settings, port: number): EngineRecord => ({
   version: LIFEPOD_VERSION,
+  commit: gitCommit(),
   port: settings.recordedPort ?? port,
   podCidr: settings.podCidr,
   serviceCidr: settings.serviceCidr,

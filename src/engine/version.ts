@@ -91,11 +91,13 @@ export function addBuildInfo(metrics: Metrics): void {
   metrics.gauge('kubernetes_build_info', help, Object.keys(labels)).add(1, ...Object.values(labels));
 }
 
+export const shortCommit = (commit: string): string => commit.slice(0, 12);
+
 /** Returns the text without a line break at its end. */
 export function versionText(output?: 'json'): string {
   const commit = gitCommit();
   if (output === undefined) {
-    const parts = [SERVED_VERSION, ...(commit === undefined ? [] : [`commit ${commit.slice(0, 12)}`])];
+    const parts = [SERVED_VERSION, ...(commit === undefined ? [] : [`commit ${shortCommit(commit)}`])];
     return `lifepod ${LIFEPOD_VERSION} (${parts.join(', ')}, Node.js ${process.version})`;
   }
   const versions = {

@@ -3,11 +3,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { recordOf, resolveSettings, writeEngineRecord } from '../../engine/settings.ts';
-import { LIFEPOD_VERSION } from '../../engine/version.ts';
+import { gitCommit, LIFEPOD_VERSION } from '../../engine/version.ts';
 import { dataDirOwner, FolderInUseError, isSessionEngine, lockDataDir, UserError } from '../../platform/files.ts';
 import { keepSessionEngine, takeOverUnused } from '../session/engine-use.ts';
 import { createRecord } from '../session/session-records.ts';
-import { refusalOfRunning, runningPid } from './up-detached.ts';
+import { otherBuild, refusalOfRunning, runningPid } from './up-detached.ts';
 
 let folder: string;
 beforeEach(() => {
@@ -41,6 +41,21 @@ test('up --detach of another version than the running one says how to update', (
     `lifepod 0.0.9 is running in ${folder} (PID ${PID}): to run ${LIFEPOD_VERSION} instead, type ` +
       `'sudo kill ${PID}', which leaves its Pods running, then 'eval "$(sudo lifepod up --detach --data-dir ${folder})"'`,
   );
+});
+
+test('up --detach says that the running engine is another build of the same version, and how to replace it', () => {
+  const record = recordOf(resolveSettings({ dataDir: folder }, undefined), 7000);
+  writeEngineRecord(folder, { ...record, commit: 'a'.repeat(40) });
+  const own = gitCommit()?.slice(0, 12);
+  expect(otherBuild(folder, PID, USER)).toBe(
+    own &&
+      `the running engine was built from commit aaaaaaaaaaaa, this lifepod from ${own}: to run this one instead, type 'sudo kill ${PID}', ` +
+        `which leaves its Pods running, then 'eval "$(sudo lifepod up --detach --data-dir ${folder})"'`,
+  );
+  for (const commit of [undefined, gitCommit()]) {
+    writeEngineRecord(folder, { ...record, commit });
+    expect(otherBuild(folder, PID, USER)).toBeUndefined();
+  }
 });
 
 test('up --detach does not rely on an engine that stops with a session', () => {

@@ -7,7 +7,7 @@ import { clientFromKubeconfig, readKubeconfig } from '../../client/kubeconfig.ts
 import { requireLocalEngine } from '../../engine/data-folder/engine-processes.ts';
 import { unappliedOptions } from '../../engine/options/different-options.ts';
 import { kubeconfigPath, readEngineRecord, type UpOptions } from '../../engine/settings.ts';
-import { LIFEPOD_VERSION } from '../../engine/version.ts';
+import { gitCommit, LIFEPOD_VERSION, shortCommit } from '../../engine/version.ts';
 import { dataDirOwner, isSessionEngine, UserError } from '../../platform/files.ts';
 import { commandLineOf } from '../../platform/processes.ts';
 import { startDetached } from '../detach.ts';
@@ -57,6 +57,8 @@ async function useRunning(options: UpOptions, pid: number): Promise<void> {
   process.stderr.write(
     `lifepod ${LIFEPOD_VERSION} is already running in ${dataDir} (PID ${pid}): ${server}, node ${node}\n`,
   );
+  const note = otherBuild(dataDir, pid, process.env);
+  if (note !== undefined) process.stderr.write(`${note}\n`);
   printKubeconfig(grantKubeconfig(dataDir));
 }
 
@@ -92,15 +94,12 @@ export function refusalOfRunning(
   hasSessions = false,
 ): UserError | undefined {
   const { dataDir } = options;
-  const { asRoot, engine, start } = hintsFor({ dataDir }, env);
+  const { engine } = hintsFor({ dataDir }, env);
   const record = readEngineRecord(dataDir);
   const version = record?.version ?? LIFEPOD_VERSION;
   if (version !== LIFEPOD_VERSION)
     return new UserError(
-      `lifepod ${version} is running in ${dataDir} (PID ${pid}): to run ${LIFEPOD_VERSION} instead, type ` +
-        (serviceState(dataDir) === undefined
-          ? `'${asRoot(`kill ${pid}`)}', which ${effectOfKill(pid)}, then '${start()}'`
-          : `'${engine('up --install-service')}', which leaves its Pods running`),
+      `lifepod ${version} is running in ${dataDir} (PID ${pid}): to run ${LIFEPOD_VERSION} instead, type ${replacement(dataDir, pid, env)}`,
     );
   if (hasSessions)
     return new UserError(
@@ -112,5 +111,22 @@ export function refusalOfRunning(
   return new UserError(
     `lifepod is already running in ${dataDir} (PID ${pid}) with another value of ${unapplied.join(', ')}, which an engine reads when it ` +
       `starts: omit the option, or stop that engine first: ${waysToStop(dataDir, pid, env)}`,
+  );
+}
+
+const replacement = (dataDir: string, pid: number, env: NodeJS.ProcessEnv): string => {
+  const { asRoot, engine, start } = hintsFor({ dataDir }, env);
+  return serviceState(dataDir) === undefined
+    ? `'${asRoot(`kill ${pid}`)}', which ${effectOfKill(pid)}, then '${start()}'`
+    : `'${engine('up --install-service')}', which leaves its Pods running`;
+};
+
+/** Returns the sentence that the running engine is another build of this version; undefined if it is not, or if this is not known. */
+export function otherBuild(dataDir: string, pid: number, env: NodeJS.ProcessEnv): string | undefined {
+  const [running, own] = [readEngineRecord(dataDir)?.commit, gitCommit()];
+  if (running === undefined || own === undefined || running === own) return undefined;
+  return (
+    `the running engine was built from commit ${shortCommit(running)}, this lifepod from ${shortCommit(own)}: to run this one instead, type ` +
+    replacement(dataDir, pid, env)
   );
 }

@@ -1,5 +1,7 @@
 /** Decides whether a repeated `lifepod up --install-service` restarts the engine. Pure. */
 
+import { shortCommit } from '../../engine/version.ts';
+
 /** An unknown commit is ''. */
 export interface EngineVersion {
   gitVersion: string;
@@ -25,4 +27,4 @@ export function restartReason({ units, options, running, installed }: ServiceCha
 }
 
 const nameOf = ({ gitVersion, gitCommit }: EngineVersion): string =>
-  gitCommit === '' ? gitVersion : `${gitVersion} (commit ${gitCommit.slice(0, 12)})`;
+  gitCommit === '' ? gitVersion : `${gitVersion} (commit ${shortCommit(gitCommit)})`;

@@ -61,6 +61,7 @@ export async function readEngine(folder: string, now: Millis): Promise<EngineRea
     },
     engine: {
       version: record.version ?? LIFEPOD_VERSION,
+      commit: record.commit,
       pid,
       upMillis,
       dataDir,

@@ -63,6 +63,11 @@ test('without the data folder, the text shows what the API reports, and what cou
   ]);
 });
 
+test('the text names the commit from which the running engine was built', () => {
+  const [line] = reportLines(report({ engine: { ...ENGINE, commit: 'a'.repeat(40) } }), LIST, NOW);
+  expect(line).toBe('lifepod   0.1.0, PID 7, up 61s, data in /d, commit aaaaaaaaaaaa');
+});
+
 test('the text counts one shim in the singular', () => {
   const lines = reportLines(report({ engine: { ...ENGINE, shims: 1 } }), LIST, NOW);
   expect(lines).toContain('memory    engine 128 MiB, containerd 32 MiB, 1 shim 16 MiB');

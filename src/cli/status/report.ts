@@ -1,5 +1,6 @@
 /** Formats the report of `lifepod status` as text and as JSON. Pure. */
 import { humanDuration } from '../../api/table.ts';
+import { shortCommit } from '../../engine/version.ts';
 import { formatTime, type Millis } from '../../machinery/time.ts';
 
 export interface Trouble {
@@ -31,6 +32,8 @@ export interface StatusReport {
   /** Facts about the engine; present if it runs on this machine, and the user may read its data folder. */
   engine?: {
     version: string;
+    /** The hash of the commit from which the engine was built; undefined if it is not known. */
+    commit?: string | undefined;
     pid: number;
     upMillis: Millis;
     dataDir: string;
@@ -63,7 +66,7 @@ export function reportLines(report: StatusReport, listAll: string, now: Millis):
     ...(engine === undefined
       ? []
       : [
-          `lifepod   ${engine.version}, PID ${engine.pid}, up ${humanDuration(engine.upMillis)}, data in ${engine.dataDir}`,
+          `lifepod   ${engine.version}, PID ${engine.pid}, up ${humanDuration(engine.upMillis)}, data in ${engine.dataDir}${engine.commit === undefined ? '' : `, commit ${shortCommit(engine.commit)}`}`,
         ]),
     `API       ${report.server}, Kubernetes ${report.kubernetesVersion ?? 'unknown'}`,
     ...nodes.map(({ name, ready, runtime }) => `node      ${name}, ${ready ? 'Ready' : 'NotReady'}, ${runtime}`),
@@ -135,6 +138,7 @@ export function reportJson({ engine, ...report }: StatusReport): object {
       : {
           engine: {
             version: engine.version,
+            ...(engine.commit === undefined ? {} : { commit: engine.commit }),
             pid: engine.pid,
             uptimeSeconds: Math.floor(engine.upMillis / 1000),
             dataDir: engine.dataDir,
