@@ -43,20 +43,11 @@ export async function logs(resource: string, inline: string | undefined, options
     const chosen = { ...options, container: options.container ?? inline };
     const request = logRequest(chosen);
     const target = await resolveTarget(options);
-    const pod = await presentPod(target, podName(resource), 'and its logs are deleted');
+    const pod = await presentPod(target, resource, 'and its logs are deleted');
     await printLogs(pod, chosen, request, target, stopping.signal);
   } catch (error) {
     if (!stopping.signal.aborted) throw error;
   }
-}
-
-function podName(resource: string): string {
-  const [type = '', name, ...rest] = resource.split('/');
-  if (name === undefined) return type;
-  if (!['pod', 'pods', 'po'].includes(type) || name === '' || rest.length > 0) {
-    throw new UserError(`${JSON.stringify(resource)} is not a Pod: give POD or pod/POD`);
-  }
-  return name;
 }
 
 /** Prints the error, after which the command continues and exits with 1. */

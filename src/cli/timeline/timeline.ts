@@ -14,6 +14,7 @@ import { findLife, livesOf, type PodLife, titleOf, transitionsOf } from '../reco
 import { mayNotReadRecords } from '../refusals.ts';
 import { SIGNAL_CODES } from '../signals.ts';
 import { resolveTarget, type Target, type TargetOptions } from '../target.ts';
+import { requirePod } from '../workloads/not-a-pod.ts';
 import { drawLife, stepLines } from './draw.ts';
 import { inOrder, type Named } from './life.ts';
 import { livesTable, summaryOf } from './lives.ts';
@@ -35,6 +36,7 @@ export async function timeline(given: string, options: TimelineOptions): Promise
   if (options.list === true && (options.watch === true || options.steps === true || output === 'wide'))
     throw new UserError('--list prints a table of all lives: omit --watch, --steps and -o wide');
   const target = await resolveTarget(options);
+  await requirePod(target, given);
   const life = await findLife(target.client, target.namespace, given, target.hints);
   if (life.isUnread === true) throw mayNotReadRecords(life.namespace, `Pod ${life.name} exists`);
   if (options.list === true) {

@@ -10,6 +10,7 @@ import { mayNotReadPods } from '../refusals.ts';
 import { listPhrase, mayListAll } from './list-phrase.ts';
 import { missingNamespace } from './missing-namespace.ts';
 import { shortList } from './missing-pod.ts';
+import { requirePod } from './not-a-pod.ts';
 
 export interface PodSource {
   client: Client;
@@ -19,11 +20,12 @@ export interface PodSource {
 
 /**
  * Resolves with the Pod of the name in the namespace, else with the Pod whose UID begins with `given`. Rejects with a UserError if there is
- * no such Pod, or if the user may not read it. `consequence` follows the statement that the Pod no longer exists, such as `and its logs are
+ * no such Pod, if the user may not read it, or if `given` names an object of another type. `consequence` follows the statement that the Pod no longer exists, such as `and its logs are
  * deleted`.
  */
 export async function presentPod(source: PodSource, given: string, consequence = ''): Promise<Pod> {
   const { client, namespace, hints } = source;
+  await requirePod(source, given);
   const name = podName(given);
   const found = await client
     .resource<Pod>(PODS)

@@ -8,6 +8,7 @@ import { forbidden } from '../../machinery/status.ts';
 import { hintsFor } from '../hints.ts';
 import { keptPodsLine } from './kept-pods.ts';
 import { isTypingError, missingPod } from './missing-pod.ts';
+import { requirePod } from './not-a-pod.ts';
 import { findWorkload, workloadName } from './workloads.ts';
 
 test.each([
@@ -94,6 +95,27 @@ test('the Pods of a workload are those that it owns, directly or through another
   expect(await podsOf('rs/web-1')).toEqual(['web-1-x']);
   expect(await podsOf('job/report')).toEqual(['report-x']);
   expect(await podsOf('job/web')).toBeUndefined();
+});
+
+test('the error for a workload in place of a Pod names its Pods', async () => {
+  const { backend, client, set, pod, workload, jobTemplate } = await cluster();
+  const web = await set(DEPLOYMENTS, 'Deployment', 'web', workload);
+  const old = await set(REPLICA_SETS, 'ReplicaSet', 'web-1', workload, web);
+  await set(JOBS, 'Job', 'report', { spec: { template: jobTemplate } });
+  await pod('web-1-x', old);
+  const require = (given: string) => requirePod({ client, namespace: 'a', hints: HINTS }, given);
+  for (const given of ['web', 'pod/web', 'po/web']) await require(given);
+  await expect(require('deploy/web')).rejects.toThrow(
+    '"deploy/web" is not a Pod: give the name of one of its Pods (web-1-x)',
+  );
+  await expect(require('job/report')).rejects.toThrow(
+    `"job/report" is not a Pod: it has no Pods now, and 'lifepod why job/report -n a --data-dir /d' explains why`,
+  );
+  await expect(require('job/none')).rejects.toThrow("no Job none in namespace a: 'kubectl get jobs -A' lists all Jobs");
+  for (const given of ['service/web', 'pod/', 'pod/a/b', 'deploy/', 'deploy/a/b'])
+    await expect(require(given)).rejects.toThrow(`"${given}" is not a Pod: give POD or pod/POD`);
+  backend.failNext('get deployments', forbidden(DEPLOYMENTS, 'web', 'no'));
+  await expect(require('deploy/web')).rejects.toThrow('is not a Pod: give the name of one of its Pods');
 });
 
 test('the line about Pods that keep an engine running names the workloads that create them, each once', async () => {
