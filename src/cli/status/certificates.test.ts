@@ -5,6 +5,7 @@ import { beforeEach, expect, onTestFinished, test } from 'vitest';
 import { loadOrCreatePki } from '../../apiserver/pki/pki.ts';
 import { rootCommand } from '../../platform/programs/typed-program.ts';
 import { certificatesJson, certificateTable, certificateTroubles, readCertificates } from './certificates.ts';
+import { checkCertificates } from './certs.ts';
 
 const NOW = Date.UTC(2026, 0, 31, 9, 30);
 const DAY = 24 * 60 * 60 * 1000;
@@ -67,4 +68,16 @@ test('missing and damaged certificates are reported with what to do', () => {
   expect(() => readCertificates(dataDir)).toThrow(
     `there is no certificate admin in ${dataDir}: '${rootCommand('up', dataDir)}' creates it`,
   );
+});
+
+test('certs check in a folder in which no engine has run says so', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'lifepod-certificates-'));
+  try {
+    expect(() => checkCertificates(folder)).toThrow(`lifepod has never run in ${folder}: start it with `);
+    expect(() => checkCertificates(join(folder, 'none'))).toThrow(
+      `is not running: there is no folder ${folder}/none: `,
+    );
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
 });

@@ -89,7 +89,8 @@ export async function readEngine(folder: string, now: Millis): Promise<EngineRea
   };
 }
 
-function stoppedText(dataDir: string, record: EngineRecord | undefined): string {
+/** `record`: undefined if no engine has run in the folder. */
+export function stoppedText(dataDir: string, record: EngineRecord | undefined): string {
   if (record === undefined) {
     const lost = lostText(dataDir);
     if (lost !== undefined) return lost;
