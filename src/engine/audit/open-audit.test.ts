@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { lchownSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
@@ -38,12 +38,26 @@ test('a policy that does not exist is refused', () => {
   expect(() => readPolicy('/none')).toThrow('--audit-policy-file /none does not exist: give a file with a Policy');
 });
 
+const open = async (path: string): Promise<void> => {
+  const options = resolveAuditOptions({ auditPolicyFile: policyFile(VALID), auditLogPath: path });
+  const settings = auditSettings(options);
+  if (settings !== undefined) await (await openAudit(settings, nodePlatform('error'), createMetrics())).close();
+};
+
+test.runIf(process.geteuid?.() === 0)(
+  'a log behind the link of another user, who could redirect root, is refused',
+  async () => {
+    const [target, link] = [join(folder, 'redirected.log'), join(folder, 'link.log')];
+    symlinkSync(target, link);
+    await open(link);
+    lchownSync(link, 1000, 1000);
+    await expect(open(link)).rejects.toThrow(
+      `--audit-log-path ${link} cannot be used: the symbolic link ${link} belongs to the user `,
+    );
+  },
+);
+
 test('the log is opened at once, and a path that cannot be opened is refused', async () => {
-  const open = async (path: string) => {
-    const options = resolveAuditOptions({ auditPolicyFile: policyFile(VALID), auditLogPath: path });
-    const settings = auditSettings(options);
-    if (settings !== undefined) await (await openAudit(settings, nodePlatform('error'), createMetrics())).close();
-  };
   const path = join(folder, 'logs/audit.log');
   await open(path);
   expect(readFileSync(path, 'utf8')).toBe('');

@@ -7,21 +7,33 @@ import { standardOutput } from '../../apiserver/audit/standard-output.ts';
 import { yamlToJson } from '../../apiserver/yaml/parse.ts';
 import { readProblem } from '../../machinery/read-problem.ts';
 import { UserError } from '../../platform/files.ts';
+import { foreignLink } from '../../platform/folder-owners.ts';
 import type { Metrics } from '../../platform/metrics.ts';
 import type { Platform } from '../../platform/platform.ts';
 import type { AuditSettings } from './audit-settings.ts';
 
 const MAX_POLICY_BYTES = 3 * 1024 * 1024;
 
-/** Rejects with a UserError if the policy cannot be read or is not valid, or if the file of the log cannot be opened. */
+/** Rejects with a UserError if the policy cannot be read or is not valid, or if the file of the log cannot be opened, or is behind another user's link. */
 export async function openAudit(settings: AuditSettings, { timers, log }: Platform, metrics: Metrics): Promise<Audit> {
   const { path, mode, format, maxEventBytes } = settings;
   const policy = readPolicy(settings.policyFile);
+  const link = path === '-' ? undefined : linkIn(path);
+  if (link !== undefined) throw new UserError(`--audit-log-path ${path} cannot be used: ${link}`);
   const output =
     path === '-' ? standardOutput() : await openLogFile({ ...settings, now: timers.now }).catch(refuse(path));
   const truncation = maxEventBytes === undefined ? undefined : { maxEventBytes };
   const sink = createSink({ output, mode, format, truncation, metrics, timers, log });
   return createAudit({ policy, sink, metrics, timers });
+}
+
+function linkIn(path: string): string | undefined {
+  try {
+    return foreignLink(path);
+  } catch {
+    // openLogFile() reports the error.
+    return undefined;
+  }
 }
 
 const refuse =
