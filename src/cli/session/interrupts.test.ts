@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { UserError } from '../../platform/files.ts';
-import { createInterrupts } from './interrupts.ts';
+import { createInterrupts, outputErrorCode } from './interrupts.ts';
 import { refused } from './session.ts';
 
 test('the first signal ends the session, the second its Pods, and the third leaves with the exit code of the first', () => {
@@ -14,6 +14,11 @@ test('the first signal ends the session, the second its Pods, and the third leav
   expect(state()).toEqual([true, true, 130]);
   interrupts.interrupt(130);
   expect(state()).toEqual([true, true, 130, 130]);
+});
+
+test('a session whose reader has ended has the exit code of SIGPIPE, and one on a full disk fails', () => {
+  const code = (name: string): number => outputErrorCode(Object.assign(new Error(name), { code: name }));
+  expect(['EPIPE', 'EIO', 'ENOSPC', 'EFBIG'].map(code)).toEqual([141, 141, 1, 1]);
 });
 
 test('errors about manifests are printed, other errors are thrown, and all errors after a signal are ignored', () => {

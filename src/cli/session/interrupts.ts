@@ -14,7 +14,11 @@ export interface Interrupts {
 }
 
 /** The exit code of a program that SIGPIPE has killed. */
-export const CLOSED_PIPE_CODE = 141;
+const CLOSED_PIPE_CODE = 141;
+
+/** Returns the exit code after an error of standard output. */
+export const outputErrorCode = ({ code = '' }: NodeJS.ErrnoException): number =>
+  ['ENOSPC', 'EDQUOT', 'EFBIG'].includes(code) ? 1 : CLOSED_PIPE_CODE;
 
 /** Calls `leave` with the first exit code at the third interruption and at each later one. */
 export function createInterrupts(leave: (exitCode: number) => void): Interrupts {
@@ -44,8 +48,8 @@ export function handleSignals(interrupts: Interrupts): void {
   }
   // A closed terminal or pipe must not end the process before it has deleted its objects.
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
-  // An error means that the program that reads the logs has ended.
-  process.stdout.once('error', () => {
-    if (interrupts.exitCode() === undefined) interrupts.interrupt(CLOSED_PIPE_CODE);
+  // The program that reads the logs has ended, or the disk is full.
+  process.stdout.once('error', (error) => {
+    if (interrupts.exitCode() === undefined) interrupts.interrupt(outputErrorCode(error));
   });
 }
