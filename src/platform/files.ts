@@ -97,7 +97,7 @@ export function ensureDataDir(path: string): string[] {
   } catch (error) {
     if (error instanceof UserError) throw error;
     if (hasCode(error, 'EEXIST') || hasCode(error, 'ENOTDIR')) throw notAFolder(path);
-    const { message } = error as Error;
+    const message = hasCode(error, 'ENOENT') ? 'its file system allows no new folders' : (error as Error).message;
     throw new UserError(`the data folder ${path} cannot be created (${message}): choose another --data-dir`);
   }
 }
