@@ -1,13 +1,17 @@
 import { EventEmitter } from 'node:events';
-import { expect, test } from 'vitest';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
 import { DEFAULT_DATA_DIR } from '../engine/settings.ts';
 import type { LogOptions } from '../platform/node-js.ts';
 import type { Log } from '../platform/platform.ts';
 import { silentLog } from '../platform/silent-log.ts';
 import { createVirtualTimers } from '../platform/virtual-timers.ts';
 import { interruption, startError, startReport } from './detach.ts';
+import { interruptedStart, withRemains } from './detached/interrupted-start.ts';
 import { InterruptedError } from './signals.ts';
-import { type EngineStop, interruptedStart, outputOf, printReady, stopText } from './up.ts';
+import { type EngineStop, outputOf, printReady, stopText } from './up.ts';
 
 function started() {
   const [timers, said, killed] = [createVirtualTimers(), [] as string[], [] as unknown[]];
@@ -51,7 +55,6 @@ test('up --detach returns the report of a ready engine, and undefined for an eng
 
 test('up --detach says that a running engine continues to run if the command is interrupted', () => {
   const error = new InterruptedError('stopped by SIGINT', 'SIGINT');
-  expect(interruption(error, undefined)).toBe(error);
   expect(interruption(error, 7)).toMatchObject({
     message: 'interrupted: the engine (PID 7) continues to run',
     exitCode: 130,
@@ -64,6 +67,21 @@ test('an interrupted start says what remains of an engine that has run before', 
     message: `stopped by SIGTERM; no Pods run: 'sudo lifepod up --data-dir /d' starts it again, and 'sudo lifepod down --data-dir /d' removes its network and DNS`,
     exitCode: 143,
   });
+});
+
+test('an interrupted start reports the Pods in a container runtime of the machine, unless the engine is stopped or new', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'lifepod-interrupted-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const error = new InterruptedError('stopped by SIGINT', 'SIGINT');
+  const text = () => (withRemains(error, folder, { SUDO_UID: '1000' }) as Error).message;
+  expect(text()).toBe('stopped by SIGINT');
+  mkdirSync(join(folder, 'pods/one'), { recursive: true });
+  const record = (state: string) =>
+    writeFileSync(join(folder, 'engine.json'), JSON.stringify({ state, containerRuntimeEndpoint: 'unix:///x' }));
+  record('up');
+  expect(text()).toMatch(/^stopped by SIGINT; Pods continue to run: 'sudo lifepod up --data-dir /);
+  record('down');
+  expect(text()).toBe('stopped by SIGINT');
 });
 
 test('an engine whose output is the journal names the command that prints its kubeconfig', () => {

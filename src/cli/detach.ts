@@ -47,18 +47,20 @@ export async function startDetached(options: UpOptions, signal?: AbortSignal): P
   try {
     return await startUntil(options, stopping.signal);
   } catch (error) {
-    throw error instanceof InterruptedError ? interruption(error, ownerOf(options.dataDir)) : error;
+    if (!(error instanceof InterruptedError)) throw error;
+    const pid = ownerOf(options.dataDir);
+    if (pid !== undefined) throw interruption(error, pid);
+    const { withRemains } = await import('./detached/interrupted-start.ts');
+    throw withRemains(error, options.dataDir);
   } finally {
     process.off('SIGINT', interrupt);
     process.off('SIGTERM', interrupt);
   }
 }
 
-/** Returns the error of an interrupted start. `pid`: a running engine that the interruption does not affect; undefined if there is none. */
-export const interruption = (error: InterruptedError, pid: number | undefined): InterruptedError =>
-  pid === undefined
-    ? error
-    : new InterruptedError(`interrupted: the engine (PID ${pid}) continues to run`, error.signal);
+/** Returns the error of an interrupted start. `pid`: a running engine that the interruption does not affect. */
+export const interruption = (error: InterruptedError, pid: number): InterruptedError =>
+  new InterruptedError(`interrupted: the engine (PID ${pid}) continues to run`, error.signal);
 
 function ownerOf(dataDir: string): number | undefined {
   try {

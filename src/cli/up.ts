@@ -4,7 +4,7 @@ import type { Engine } from '../engine/engine.ts';
 import { readEndingGrace } from '../engine/options/ending-grace.ts';
 import type { UpOptions } from '../engine/settings.ts';
 import { gitCommit, LIFEPOD_VERSION, SERVED_VERSION } from '../engine/version.ts';
-import { dataDirOwner, UserError } from '../platform/files.ts';
+import { UserError } from '../platform/files.ts';
 import { isJournal } from '../platform/log/journal.ts';
 import { createLog, nodePlatform } from '../platform/node-js.ts';
 import type { Log, Platform } from '../platform/platform.ts';
@@ -92,7 +92,8 @@ export async function up(options: UpOptions): Promise<void> {
   } catch (error) {
     // After an abort, `error` only shows which step was interrupted.
     const failure: unknown = stopping.signal.aborted ? stopping.signal.reason : error;
-    if (isForeground) throw withRemains(failure, options.dataDir, end);
+    // `lifepod down`, which has ended the Pods, also removes the rest.
+    if (isForeground) throw end === 'pods-run' ? withRemains(failure, options.dataDir) : failure;
     await report({ error: failureText(failure) });
     process.exitCode = 1;
     return;
@@ -126,27 +127,12 @@ export async function up(options: UpOptions): Promise<void> {
  * engine stops, because another version may have replaced the files by then.
  */
 async function loadEngine() {
-  const [{ startEngine }, { refuseLost }, { mayRunPods }, { readEngineRecord }, { hasNetwork }] = await Promise.all([
+  const [{ startEngine }, { refuseLost }, { mayRunPods }, { withRemains }] = await Promise.all([
     import('../engine/engine.ts'),
     import('../engine/data-folder/lost-folder.ts'),
     import('./service/not-running.ts'),
-    import('../engine/settings.ts'),
-    import('../engine/leftovers.ts'),
+    import('./detached/interrupted-start.ts'),
   ]);
-  const hasRun = (dataDir: string): boolean =>
-    readEngineRecord(dataDir)?.state === 'up' && [undefined, process.pid].includes(dataDirOwner(dataDir));
-  const withRemains = (failure: unknown, dataDir: string, end: EngineStop): unknown => {
-    // `lifepod down`, which has ended the Pods, also removes the rest.
-    if (end !== 'pods-run' || !(failure instanceof InterruptedError)) return failure;
-    try {
-      if (!hasRun(dataDir)) return failure;
-      const podsRun = mayRunPods(dataDir);
-      return podsRun || hasNetwork(dataDir) ? interruptedStart(failure, podsRun, dataDir, process.env) : failure;
-    } catch {
-      // For example, another command has locked the folder.
-      return failure;
-    }
-  };
   return { startEngine, refuseLost, mayRunPods, withRemains };
 }
 
@@ -199,16 +185,6 @@ export function stopText(
   if (end === 'no-pods')
     return `lifepod has stopped, and no Pods run: '${start}' starts it again, and '${engine('down')}' removes its network and DNS`;
   return `lifepod has stopped, and Pods continue to run: '${start}' manages them again, and '${engine('down')}' ends them`;
-}
-
-export function interruptedStart(
-  error: InterruptedError,
-  podsRun: boolean,
-  dataDir: string,
-  env: NodeJS.ProcessEnv,
-): InterruptedError {
-  const rest = stopText(podsRun ? 'pods-run' : 'no-pods', dataDir, env).replace(/^lifepod has stopped, and /, '');
-  return new InterruptedError(`${error.message}; ${rest}`, error.signal);
 }
 
 /** Disconnects from the process that started this one, so that it can exit. */
