@@ -1,8 +1,9 @@
 import { expect, test } from 'vitest';
-import { DEPLOYMENTS, REPLICA_SETS } from '../../api/resources.ts';
+import type { CoreV1Event } from '../../api/generated/types.ts';
+import { DAEMON_SETS, DEPLOYMENTS, EVENTS, JOBS, REPLICA_SETS, STATEFUL_SETS } from '../../api/resources.ts';
 import { registryBackend } from '../../client/registry-fixture.ts';
 import { clientOf } from '../../client/typed-client.ts';
-import type { KubeObject, ResourceRef } from '../../machinery/meta.ts';
+import { type KubeObject, type ResourceRef, uidOf } from '../../machinery/meta.ts';
 import { forbidden } from '../../machinery/status.ts';
 import { hintsFor } from '../hints.ts';
 import { readWorkloads } from './read-workloads.ts';
@@ -81,4 +82,78 @@ test('a user who may not read a kind gets a sentence about it', async () => {
   const { troubles, unread } = await read('a');
   expect(troubles).toEqual([]);
   expect(unread).toEqual([expect.stringMatching(/^Deployments: deployments\S* is forbidden: no$/)]);
+});
+
+test('Jobs, StatefulSets and DaemonSets whose last Pods were refused are troubles while they lack Pods', async () => {
+  const backend = await registryBackend({ namespaces: ['a', 'b'] });
+  const labels = { app: 'x' };
+  const containers = [{ name: 'app', image: 'i' }];
+  const put = async (
+    ref: ResourceRef,
+    kind: string,
+    name: string,
+    refused: string,
+    created?: string,
+    more?: object,
+  ) => {
+    const isJob = kind === 'Job';
+    const object = await backend.set(ref, {
+      apiVersion: isJob ? 'batch/v1' : 'apps/v1',
+      kind,
+      metadata: { name, namespace: 'a' },
+      spec: {
+        ...(isJob ? {} : { selector: { matchLabels: labels }, serviceName: 's' }),
+        template: { metadata: { labels }, spec: { containers, ...(isJob && { restartPolicy: 'Never' }) } },
+        ...more,
+      },
+    } as KubeObject);
+    const report = async (reason: string, at: string, message: string): Promise<void> => {
+      const involvedObject = { apiVersion: object.apiVersion, kind, namespace: 'a', name, uid: uidOf(object) };
+      const [first, last] = ['00', at].map((second) => `2026-01-31T11:00:${second}Z`);
+      await backend.set<CoreV1Event>(EVENTS, {
+        apiVersion: 'v1',
+        kind: 'Event',
+        metadata: { name: `${name}.${reason.toLowerCase()}.${at}`, namespace: 'a' },
+        ...{ type: 'Warning', reason, message, involvedObject, firstTimestamp: first, lastTimestamp: last },
+      } as CoreV1Event);
+    };
+    await report('FailedCreate', '01', 'Error creating: other');
+    await report(
+      'FailedCreate',
+      refused,
+      kind === 'StatefulSet' ? 'create Pod s-0 in StatefulSet s failed error: no' : 'Error creating: no',
+    );
+    if (created !== undefined) await report('SuccessfulCreate', created, 'Created pod: x');
+  };
+  await put(JOBS, 'Job', 'refused', '05');
+  await put(JOBS, 'Job', 'again', '05', '04');
+  await put(JOBS, 'Job', 'well', '05', '05');
+  await put(JOBS, 'Job', 'idle', '05', undefined, { suspend: true });
+  await put(JOBS, 'Job', 'busy', '05');
+  await backend.setStatus(JOBS, 'a', 'busy', { startTime: SINCE, active: 1, ready: 0 });
+  await put(STATEFUL_SETS, 'StatefulSet', 's', '05');
+  await put(STATEFUL_SETS, 'StatefulSet', 'none', '05', undefined, { replicas: 0 });
+  await put(DAEMON_SETS, 'DaemonSet', 'd', '05');
+  const daemons = { currentNumberScheduled: 0, desiredNumberScheduled: 1, numberMisscheduled: 0, numberReady: 0 };
+  await backend.setStatus(DAEMON_SETS, 'a', 'd', daemons);
+  const { troubles, unread } = await readWorkloads(clientOf(backend), undefined, HINTS);
+  expect(unread).toEqual([]);
+  const found = troubles.map(({ kind, name, message, command }) => ({ kind, name, message, command }));
+  expect(found.sort((a, b) => (a.name ?? '').localeCompare(b.name ?? ''))).toEqual(
+    [
+      ['Job', 'again'],
+      ['DaemonSet', 'd'],
+      ['Job', 'refused'],
+      ['StatefulSet', 's'],
+    ].map(([kind = '', name]) => ({
+      ...{ kind, name, message: `${name} cannot create Pods: no` },
+      command: `lifepod why ${kind.toLowerCase()}/${name} -n a`,
+    })),
+  );
+  expect(troubles[0]).toMatchObject({ reason: 'FailedCreate', namespace: 'a', since: Date.parse(SINCE) });
+  expect((await readWorkloads(clientOf(backend), 'b', HINTS)).troubles).toEqual([]);
+  backend.failNext('list events', forbidden(EVENTS, '', 'no'));
+  expect((await readWorkloads(clientOf(backend), 'a', HINTS)).unread).toEqual([
+    expect.stringMatching(/^Events: events\S* is forbidden: no: Jobs that cannot create Pods are not reported$/),
+  ]);
 });

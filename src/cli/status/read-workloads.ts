@@ -2,7 +2,8 @@
  * Finds the workloads that cannot create their Pods, for example because a ServiceAccount does not exist or a quota is used up. No Pod
  * shows this trouble.
  *
- * Reads the kinds that report such a failure in the condition ReplicaFailure. A Deployment also reports the failures of its ReplicaSets.
+ * Reads the kinds that report such a failure in the condition ReplicaFailure; for the others, see refused-workloads.ts. A Deployment also
+ * reports the failures of its ReplicaSets.
  */
 import type { Client } from '../../client/client.ts';
 import type { KubeObject } from '../../machinery/meta.ts';
@@ -11,6 +12,7 @@ import { parseTime } from '../../machinery/time.ts';
 import type { Hints } from '../hints.ts';
 import { controllerOf, oneLine } from '../why/subject.ts';
 import { WORKLOAD_TYPES } from '../workloads/workloads.ts';
+import { readRefused } from './refused-workloads.ts';
 import type { Trouble } from './report.ts';
 
 interface WorkloadObject extends KubeObject {
@@ -53,7 +55,8 @@ export async function readWorkloads(
       return items.flatMap((object) => troubleOf(object, kind, word, hints));
     }),
   );
-  return { troubles: found.flat(), unread };
+  const refused = await readRefused(client, namespace, hints);
+  return { troubles: [...found.flat(), ...refused.troubles], unread: [...unread, ...refused.unread] };
 }
 
 function troubleOf(object: WorkloadObject, kind: Trouble['kind'], word: string, hints: Hints): Trouble[] {

@@ -14,6 +14,9 @@ export interface Trouble {
     | 'Deployment'
     | 'ReplicaSet'
     | 'ReplicationController'
+    | 'Job'
+    | 'StatefulSet'
+    | 'DaemonSet'
     | 'Pod';
   namespace?: string | undefined;
   /** The name of the object, or the path of the manifest. */

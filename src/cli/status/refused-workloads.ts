@@ -1,0 +1,95 @@
+/**
+ * Finds the Jobs, StatefulSets and DaemonSets that cannot create their Pods. Their status has no condition for it, so this reads Events:
+ * the last failure must be newer than the last success, and the object must still lack Pods.
+ */
+import type { CoreV1Event, DaemonSet, Job, StatefulSet } from '../../api/generated/types.ts';
+import { EVENTS } from '../../api/resources.ts';
+import type { Client } from '../../client/client.ts';
+import { type KubeObject, uidOf } from '../../machinery/meta.ts';
+import { isApiError } from '../../machinery/status.ts';
+import { type Millis, parseTime } from '../../machinery/time.ts';
+import type { Hints } from '../hints.ts';
+import { lastTime } from '../why/subject.ts';
+import { isRefusal, refusalText, wantsPods } from '../workloads/refused-pods.ts';
+import { WORKLOAD_TYPES } from '../workloads/workloads.ts';
+import type { WorkloadReading } from './read-workloads.ts';
+import type { Trouble } from './report.ts';
+
+const LACKS_PODS: { readonly [kind: string]: (object: KubeObject) => boolean } = {
+  Job: (object) => wantsPods(object as Job) && ((object as Job).status?.active ?? 0) === 0,
+  StatefulSet: (object) => {
+    const { spec, status } = object as StatefulSet;
+    return (status?.replicas ?? 0) < (spec?.replicas ?? 1);
+  },
+  DaemonSet: (object) => {
+    const { currentNumberScheduled = 0, desiredNumberScheduled = 0 } = (object as DaemonSet).status ?? {};
+    return currentNumberScheduled < desiredNumberScheduled;
+  },
+};
+
+const uidOfEvent = ({ involvedObject }: CoreV1Event): string => involvedObject.uid ?? '';
+
+/** `namespace`: undefined for all namespaces. Omits kinds that the user may not read. */
+export async function readRefused(
+  client: Client,
+  namespace: string | undefined,
+  hints: Hints,
+): Promise<WorkloadReading> {
+  const where = namespace === undefined ? {} : { namespace };
+  const eventsOf = async (reason: string): Promise<CoreV1Event[]> =>
+    (await client.resource<CoreV1Event>(EVENTS).list({ ...where, fieldSelector: `reason=${reason}` })).items;
+  try {
+    const refusals = (await eventsOf('FailedCreate')).filter(isRefusal);
+    const kinds = new Set(refusals.map(({ involvedObject }) => involvedObject.kind));
+    const types = WORKLOAD_TYPES.filter(({ kind }) => kind in LACKS_PODS && kinds.has(kind));
+    if (types.length === 0) return { troubles: [], unread: [] };
+    const created = lastTimes(await eventsOf('SuccessfulCreate'));
+    const failed = Map.groupBy(
+      refusals.filter((event) => lastTime(event) > (created.get(uidOfEvent(event)) ?? 0)),
+      uidOfEvent,
+    );
+    const found = await Promise.all(
+      types.map(async ({ kind, names, resource }) => {
+        const { items } = await client.resource<KubeObject>(resource).list(where).catch(noneIfRefused);
+        return items
+          .filter((object) => object.metadata.deletionTimestamp === undefined && LACKS_PODS[kind]?.(object) === true)
+          .flatMap((object) =>
+            troubleOf(object, kind as Trouble['kind'], failed.get(uidOf(object)) ?? [], (name) =>
+              hints.lifepod(`why ${names[0]}/${name} -n ${object.metadata.namespace}`),
+            ),
+          );
+      }),
+    );
+    return { troubles: found.flat(), unread: [] };
+  } catch (error) {
+    if (!isApiError(error, 'Forbidden')) throw error;
+    return { troubles: [], unread: [`Events: ${error.message}: Jobs that cannot create Pods are not reported`] };
+  }
+}
+
+function lastTimes(events: readonly CoreV1Event[]): Map<string, Millis> {
+  const times = new Map<string, Millis>();
+  for (const event of events) {
+    const uid = uidOfEvent(event);
+    times.set(uid, Math.max(times.get(uid) ?? 0, lastTime(event)));
+  }
+  return times;
+}
+
+function noneIfRefused(error: unknown): { items: [] } {
+  if (isApiError(error, 'Forbidden') || isApiError(error, 'NotFound')) return { items: [] };
+  throw error;
+}
+
+function troubleOf(
+  { metadata: { name, namespace = 'default', uid } }: KubeObject,
+  kind: Trouble['kind'],
+  refusals: readonly CoreV1Event[],
+  commandFor: (name: string) => string,
+): Trouble[] {
+  const [last] = [...refusals].sort((a, b) => lastTime(b) - lastTime(a));
+  if (last === undefined) return [];
+  const since = Math.min(...refusals.map((each) => parseTime(each.firstTimestamp) ?? lastTime(each)));
+  const message = `${name} cannot create Pods: ${refusalText(last)}`;
+  return [{ kind, namespace, name, uid, reason: 'FailedCreate', since, message, command: commandFor(name) }];
+}
