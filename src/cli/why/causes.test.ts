@@ -309,10 +309,11 @@ explains({
       ],
     },
     sentence:
-      'p is running again: container app was lost, probably because the machine or the container runtime stopped without a shutdown, and was restarted 1.00s ago.',
+      'p is running again: container app was lost, because the container runtime no longer had it, and was restarted 1.00s ago.',
     evidence: [
       'it was restarted 1×, the last time after code 137 (ContainerStatusUnknown)',
       'code 137 (ContainerStatusUnknown): not an exit code, the node reports it for an end that it does not know',
+      'a container is lost for example with the data of the container runtime; a backup has no containers',
     ],
     advice: /^see its life: lifepod timeline p -n n$/,
   },

@@ -136,10 +136,13 @@ function notFound(subject: Living, shown: Shown, { exitCode, message }: Containe
   const ran = /used to be Running$/.test(message ?? '') || lastStep(subject, ['Started'], shown.name) !== undefined;
   return {
     cause: ran
-      ? `${called(shown)} was lost, ${PROBABLE_LOSS}`
+      ? `${called(shown)} was lost, because the container runtime no longer had it`
       : `its node found no run of ${called(shown)} when the Pod ended`,
     evidence: [
       `code ${exitCode} (ContainerStatusUnknown): not an exit code, the node reports it for an end that it does not know`,
+      ...(ran
+        ? ['a container is lost for example with the data of the container runtime; a backup has no containers']
+        : []),
     ],
     actions: [seeTimeline(subject)],
   };
