@@ -63,6 +63,15 @@ const outcomeText = (end: EntryEnd): string =>
     ? `${fatesOf([end])}: ${endText(end)}`
     : `defer container ${end.name} ${endText(end)}`;
 
+/**
+ * Returns the sentence with which a session gives up. `start` is the command that starts an engine, if the session may stop the engine
+ * that the commands in the sentence need; undefined if another user of the engine keeps it running.
+ */
+export const givenUp = (because: string, start: string | undefined): string =>
+  start !== undefined && /\b(?:lifepod|kubectl) [a-z]/.test(because)
+    ? `${because}; if the engine has stopped with this session, first start one: ${start}`
+    : because;
+
 interface NoticeOptions {
   client: Client;
   logs: Pick<SessionLogs, 'follow'>;

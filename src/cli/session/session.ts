@@ -11,7 +11,7 @@
 import { lostText } from '../../engine/data-folder/lost-folder.ts';
 import { requireRoot } from '../../engine/machine-checks.ts';
 import type { UpOptions } from '../../engine/settings.ts';
-import { UserError } from '../../platform/files.ts';
+import { isSessionEngine, UserError } from '../../platform/files.ts';
 import { nodePlatform } from '../../platform/node-js.ts';
 import { onAbort } from '../../platform/on-abort.ts';
 import { errorLine, failureText } from '../failures.ts';
@@ -27,6 +27,7 @@ import { createFindKind } from './discovery.ts';
 import { checkOptions, type EngineUse, engineEnded, joinEngine, leaveEngine, restartEngine } from './engine-use.ts';
 import { createInterrupts, handleSignals, type Interrupts } from './interrupts.ts';
 import type { Manifest } from './manifests.ts';
+import { givenUp } from './notices.ts';
 import { endsByItself, ownsPods, type PlannedObject, runsUntilDeleted, titleOf } from './plan.ts';
 import { createPullReports } from './pulls.ts';
 import { checkPaths, readManifests, UnreadManifestsError } from './read-manifests.ts';
@@ -259,7 +260,7 @@ function waitingText(objects: readonly PlannedObject[]): string {
 async function untilOver(
   watched: WatchedSession,
   { logsEnded, failed }: { logsEnded(): Promise<void>; failed(failure: Failure): void },
-  { interrupts, say }: Session,
+  { options: { dataDir }, interrupts, say }: Session,
   lost: AbortSignal,
 ): Promise<number | undefined> {
   watched.complete();
@@ -270,7 +271,8 @@ async function untilOver(
   stopped.catch(() => undefined);
   const because = await Promise.race([watched.over, stopped]);
   if (because !== undefined) {
-    say(`lifepod: ${because}`);
+    const start = isSessionEngine(dataDir) ? hintsFor({ dataDir }, process.env).start() : undefined;
+    say(`lifepod: ${givenUp(because, start)}`);
     return 1;
   }
   await Promise.race([watched.settled().then(logsEnded), stopped]);
