@@ -27,7 +27,7 @@ import { startDetached } from './detach.ts';
 import { endAllPods, removeRest, runtimeIdle } from './end-pods.ts';
 import { hintsFor, missingKubeconfig } from './hints.ts';
 import { orOtherFolder } from './kubeconfig/engine-folders.ts';
-import { endLost, endLostEngines } from './lost/end-lost.ts';
+import { endLost, endLostEngines, refuseMoved } from './lost/end-lost.ts';
 import { serviceStart } from './service/service-start.ts';
 import { deleteObjects } from './session/delete-objects.ts';
 import { readRecords, removeRecord } from './session/session-records.ts';
@@ -77,7 +77,10 @@ export async function down(
   checkDataFormat(dataDir);
   if (dataDirOwner(dataDir) === undefined) await serviceStart(dataDir, say, signal);
   let pid = dataDirOwner(dataDir);
-  if (pid !== undefined) requireLocalEngine(dataDir, pid);
+  if (pid !== undefined) {
+    requireLocalEngine(dataDir, pid);
+    refuseMoved(dataDir, pid);
+  }
   const isUsedAgain = pid !== undefined || readEngineRecord(dataDir) !== undefined;
   const hadLost = isUsedAgain && (await endLostEngines(dataDir, say, signal));
   if (hadLost) pid = dataDirOwner(dataDir);

@@ -4,7 +4,8 @@ import { existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync } from 'node:f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { refuseLost } from '../../engine/data-folder/lost-folder.ts';
+import { movedEngines } from '../../engine/data-folder/engine-processes.ts';
+import { findLost, lostText, refuseLost } from '../../engine/data-folder/lost-folder.ts';
 import { lockDataDir } from '../../platform/files.ts';
 import { rootCommand } from '../../platform/programs/typed-program.ts';
 import { createVirtualTimers } from '../../platform/virtual-timers.ts';
@@ -13,13 +14,13 @@ import { discard } from '../secrets/discard.ts';
 import { shutDownNode } from '../shutdown-node.ts';
 import { readEngine } from '../status/read-engine.ts';
 import { kubeconfigPaths } from '../target.ts';
-import { endLost, endLostEngines } from './end-lost.ts';
+import { endLost, endLostEngines, refuseMoved } from './end-lost.ts';
 
 const { signal } = new AbortController();
 
-async function lostEngine(): Promise<{ pid: number; dataDir: string }> {
+async function lostEngine(end = 'rm -r "$3"'): Promise<{ pid: number; dataDir: string }> {
   const dataDir = realpathSync(mkdtempSync(join(tmpdir(), 'lifepod-lost-')));
-  const script = 'exec 3> "$3/lock"; rm -r "$3"; echo; read line';
+  const script = `exec 3> "$3/lock"; ${end}; echo; read line`;
   const engine = spawn('/bin/sh', ['-c', script, '/cli/main.ts', 'up', '--data-dir', dataDir], {
     stdio: ['pipe', 'pipe', 'inherit'],
   });
@@ -54,6 +55,42 @@ test.each([
   ]);
   expect(cleared).toEqual([dataDir]);
   expect(await endLost(dataDir, (line) => said.push(line), signal, hasPods, clear)).toBe(false);
+});
+
+test('lifepod down ends an engine whose data folder was moved, and names it if the new path is given', async () => {
+  const { pid, dataDir } = await lostEngine('mv "$3" "$3.moved"');
+  const moved = `${dataDir}.moved`;
+  onTestFinished(() => rmSync(moved, { recursive: true }));
+  const said: string[] = [];
+  const cleared: string[] = [];
+  const clear = async (folder: string): Promise<void> => void cleared.push(folder);
+  const down = `'${rootCommand('down', dataDir)}'`;
+  expect(() => refuseMoved(moved, pid)).toThrow(
+    `the data folder ${moved} was moved from ${dataDir} while its engine ran (PID ${pid}): move it back, or end the engine, and its Pods ` +
+      `without their grace periods, with ${down}`,
+  );
+  refuseMoved(dataDir, pid);
+  expect(findLost(dataDir)).toEqual({ pids: [pid], hasPods: false, movedTo: moved });
+  expect(lostText(dataDir)).toBe(
+    `the data folder ${dataDir} was moved to ${moved} while its engine ran: move it back, or ${down} ends the engine (PID ${pid})`,
+  );
+  expect(await endLost(dataDir, (line) => said.push(line), signal, true, clear)).toBe(true);
+  expect(said).toEqual([
+    `the data folder ${dataDir} was moved to ${moved} while its engine ran: ending the engine (PID ${pid}), and its Pods without their grace periods`,
+    `nothing from ${dataDir} is running or mounted any more`,
+  ]);
+  expect(cleared).toEqual([dataDir, moved]);
+  expect(await endLost(dataDir, (line) => said.push(line), signal, false, clear)).toBe(false);
+  refuseMoved(moved, pid);
+});
+
+test('an engine that has its lock in its data folder, or that was given a link, is not one whose folder was moved', async () => {
+  const { pid, dataDir } = await lostEngine('true');
+  onTestFinished(() => rmSync(dataDir, { recursive: true, force: true }));
+  expect(findLost(dataDir)).toBeUndefined();
+  const link = `${dataDir}.link`;
+  expect(movedEngines(link, [{ pid, dataDir: link, isLinked: true }])).toEqual([]);
+  expect(movedEngines(link, [{ pid, dataDir: link }])).toEqual([{ pid, folder: dataDir }]);
 });
 
 const sentence = (dataDir: string, pid: number): string =>

@@ -1,6 +1,6 @@
 /** Ends what runs of an engine without its data folder (lost-folder.ts), and removes what it has left, for `lifepod down`. */
-import { lostEngines } from '../../engine/data-folder/engine-processes.ts';
-import { lossText, lostWords } from '../../engine/data-folder/lost-folder.ts';
+import { lostEngines, movedEngines, movedFrom } from '../../engine/data-folder/engine-processes.ts';
+import { type LostParts, lossText, lostWords } from '../../engine/data-folder/lost-folder.ts';
 import { clearMachine, hasProcesses, hasRuntime } from '../../engine/leftovers.ts';
 import { UserError } from '../../platform/files.ts';
 import { nodePlatform, systemTimers } from '../../platform/node-js.ts';
@@ -28,9 +28,11 @@ export async function endLost(
 ): Promise<boolean> {
   const pids = lostEngines(dataDir);
   if (pids.length === 0 && !hasProcesses(dataDir)) return false;
-  sayEnding(dataDir, pids, hasPods, say);
+  const moved = movedFolders(dataDir);
+  sayEnding(dataDir, { pids, hasPods, movedTo: moved[0] }, say);
   await endEngines(dataDir, pids, signal);
-  await untilAborted(signal, clear(dataDir, nodePlatform('error'), signal));
+  // The mounts of a folder have moved with it.
+  for (const folder of [dataDir, ...moved]) await untilAborted(signal, clear(folder, nodePlatform('error'), signal));
   say(hasPods ? `nothing from ${dataDir} is running or mounted any more` : MAY_REMAIN);
   return true;
 }
@@ -43,18 +45,32 @@ export async function endLostEngines(
   dataDir: string,
   say: (line: string) => void,
   signal: AbortSignal,
+  clear = clearMachine,
 ): Promise<boolean> {
   const pids = lostEngines(dataDir);
   if (pids.length === 0) return false;
-  sayEnding(dataDir, pids, false, say);
+  const moved = movedFolders(dataDir);
+  sayEnding(dataDir, { pids, hasPods: false, movedTo: moved[0] }, say);
   await endEngines(dataDir, pids, signal);
+  for (const folder of moved) await untilAborted(signal, clear(folder, nodePlatform('error'), signal));
   // A private containerd may be that of the other engine.
   say(MAY_REMAIN);
   return true;
 }
 
-function sayEnding(dataDir: string, pids: readonly number[], hasPods: boolean, say: (line: string) => void): void {
-  say(`${lossText(dataDir, { pids })}: ending ${lostWords({ pids, hasPods })}`);
+const movedFolders = (dataDir: string): string[] => movedEngines(dataDir).map(({ folder }) => folder);
+
+function sayEnding(dataDir: string, lost: LostParts, say: (line: string) => void): void {
+  say(`${lossText(dataDir, lost)}: ending ${lostWords(lost)}`);
+}
+
+/** Throws a UserError if the data folder of the running engine `pid` was moved here, so that the engine cannot end its Pods gracefully. */
+export function refuseMoved(dataDir: string, pid: number, from = movedFrom(pid)): void {
+  if (from === undefined || from === dataDir) return;
+  throw new UserError(
+    `the data folder ${dataDir} was moved from ${from} while its engine ran (PID ${pid}): move it back, or end the engine, and its Pods ` +
+      `without their grace periods, with '${hintsFor({ dataDir: from }, process.env).engine('down')}'`,
+  );
 }
 
 async function endEngines(dataDir: string, pids: number[], signal: AbortSignal): Promise<void> {

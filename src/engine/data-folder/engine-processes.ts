@@ -3,8 +3,8 @@
  * engine runs, and `lifepod down` finds an engine whose data folder has been deleted. Where the lock of the data folder can be read, the
  * lock decides.
  */
-import { readdirSync, readlinkSync, statSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { readdirSync, readlinkSync, type Stats, statSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
 import { dataDirOwner, lockPath, realFolder, UserError } from '../../platform/files.ts';
 import { type ListedProcess, listProcesses } from '../../platform/processes.ts';
 import { isOfRoot, runsAsRoot, sharesPids } from '../../platform/programs/pid-namespace.ts';
@@ -17,6 +17,8 @@ export interface EngineProcess {
   pid: number;
   /** Undefined if the command line has a relative path, and this user may not read the working directory of the process. */
   dataDir: string | undefined;
+  /** Set if a part of the path in the command line is a link, which may have had another target when the engine started. */
+  isLinked?: true;
 }
 
 const MAIN = /\/cli\/main\.[jt]s$/;
@@ -27,12 +29,14 @@ export function engineProcesses(
   processes: readonly ListedProcess[] = listOwn(),
   folderOf = workingFolder,
 ): EngineProcess[] {
-  return processes.flatMap(({ pid, args }) => {
+  return processes.flatMap(({ pid, args }): EngineProcess[] => {
     const main = args.findIndex((each) => MAIN.test(each));
     if (main === -1 || args[main + 1] !== 'up' || STARTERS.some((option) => args.includes(option))) return [];
     const given = givenValue('--data-dir', args.slice(main + 2)) ?? DEFAULT_DATA_DIR;
     const from = given.startsWith('/') ? '/' : folderOf(pid);
-    return [{ pid, dataDir: from === undefined ? undefined : realFolder(resolve(from, given)) }];
+    if (from === undefined) return [{ pid, dataDir: undefined }];
+    const dataDir = realFolder(resolve(from, given));
+    return [{ pid, dataDir, ...(dataDir !== resolve(from, given) && { isLinked: true }) }];
   });
 }
 
@@ -55,7 +59,7 @@ export function engineState(
 }
 
 /**
- * Returns those of `pids` that have the deleted lock file of the data folder open. Omits processes with another root folder, such as those
+ * Returns those of `pids` that have the deleted lock file of the data folder open, and the engines of movedEngines(). Omits processes with another root folder, such as those
  * of a container, whose paths belong to another file system. Omits processes and files of users, who can choose the command line of a
  * process, and the path of a file in a mount namespace. Only root can see the open files of other users' processes.
  */
@@ -64,7 +68,32 @@ export function lostEngines(
   pids: readonly number[] = engineProcesses().map(({ pid }) => pid),
 ): number[] {
   const lock = `${join(dataDir, 'lock')} (deleted)`;
-  return pids.filter((pid) => runsAsRoot(pid) && hasDeletedOpen(pid, lock) && sharesRoot(pid));
+  const deleted = pids.filter((pid) => runsAsRoot(pid) && hasDeletedOpen(pid, lock) && sharesRoot(pid));
+  return [...deleted, ...movedEngines(dataDir).map(({ pid }) => pid)];
+}
+
+export interface MovedEngine {
+  pid: number;
+  /** Where the data folder is now. */
+  folder: string;
+}
+
+/**
+ * Returns the engines that were started with the data folder, and whose lock is in another folder now, because the data folder was moved.
+ * Omits the same processes and files as lostEngines().
+ */
+export function movedEngines(dataDir: string, processes = engineProcesses()): MovedEngine[] {
+  return processes.flatMap(({ pid, dataDir: given, isLinked }) => {
+    if (given !== dataDir || isLinked === true || !runsAsRoot(pid) || !sharesRoot(pid)) return [];
+    const folder = folderOfLock(pid);
+    return folder === undefined || folder === dataDir ? [] : [{ pid, folder }];
+  });
+}
+
+/** Returns the folder from which the data folder of the engine `pid` was moved; undefined if it is where the engine was started. */
+export function movedFrom(pid: number, processes = engineProcesses()): string | undefined {
+  const given = processes.find((each) => each.pid === pid)?.dataDir;
+  return given !== undefined && movedEngines(given, processes).some((each) => each.pid === pid) ? given : undefined;
 }
 
 function sharesRoot(pid: number): boolean {
@@ -112,24 +141,37 @@ export function hasLockOpen(dataDir: string, pid: number): boolean {
 }
 
 /** `link` is the text with which the kernel refers to the file. */
-function hasDeletedOpen(pid: number, link: string): boolean {
+const hasDeletedOpen = (pid: number, link: string): boolean =>
+  // The name of a file that exists may end with "(deleted)".
+  openFiles(pid).some((file) => file.link === link && file.nlink === 0 && isOfRoot(file.uid));
+
+/** Returns undefined if the process has no lock open, or if this process finds another file at its path. */
+function folderOfLock(pid: number): string | undefined {
+  const lock = openFiles(pid).find(({ link, uid, ino, dev }) => {
+    if (link !== lockPath(dirname(link)) || !isOfRoot(uid)) return false;
+    const found = statSync(link, { throwIfNoEntry: false });
+    return found?.ino === ino && found.dev === dev;
+  });
+  return lock === undefined ? undefined : dirname(lock.link);
+}
+
+type OpenFile = { link: string } & Pick<Stats, 'nlink' | 'uid' | 'ino' | 'dev'>;
+
+/** Returns none if the process has ended, or belongs to another user. */
+function openFiles(pid: number): OpenFile[] {
   const folder = `/proc/${pid}/fd`;
-  const isFound = (fd: string): boolean => {
-    try {
-      if (readlinkSync(join(folder, fd)) !== link) return false;
-      // The name of a file that exists may end with "(deleted)".
-      const { nlink, uid } = statSync(join(folder, fd));
-      return nlink === 0 && isOfRoot(uid);
-    } catch {
-      // The process has closed the file since readdirSync().
-      return false;
-    }
-  };
   try {
-    return readdirSync(folder).some(isFound);
+    return readdirSync(folder).flatMap((fd) => {
+      try {
+        const { nlink, uid, ino, dev } = statSync(join(folder, fd));
+        return [{ link: readlinkSync(join(folder, fd)), nlink, uid, ino, dev }];
+      } catch {
+        // The process has closed the file since readdirSync().
+        return [];
+      }
+    });
   } catch {
-    // The process has ended, or belongs to another user.
-    return false;
+    return [];
   }
 }
 

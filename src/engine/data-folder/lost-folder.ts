@@ -9,7 +9,7 @@ import { haveEnded } from '../../platform/processes.ts';
 import { rootCommand } from '../../platform/programs/typed-program.ts';
 import { hasProcesses, hasRuntime } from '../leftovers.ts';
 import { readEngineRecord } from '../settings.ts';
-import { lostEngines } from './engine-processes.ts';
+import { lostEngines, movedEngines } from './engine-processes.ts';
 import { isReplacing } from './replacement.ts';
 
 export interface LostParts {
@@ -17,10 +17,13 @@ export interface LostParts {
   pids: readonly number[];
   /** Whether Pods may run in a private containerd. */
   hasPods: boolean;
+  /** Where the folder is now, if it was moved while its engine ran. */
+  movedTo?: string | undefined;
 }
 
 export interface LostReaders {
   engines(dataDir: string): readonly number[];
+  movedTo?(dataDir: string): string | undefined;
   hasRecord(dataDir: string): boolean;
   hasProcesses(dataDir: string): boolean;
   hasRuntime(dataDir: string): boolean;
@@ -28,6 +31,7 @@ export interface LostReaders {
 
 const OF_ROOT: LostReaders = {
   engines: (dataDir) => lostEngines(dataDir),
+  movedTo: (dataDir) => movedEngines(dataDir)[0]?.folder,
   // A restore that was interrupted may have moved the record.
   hasRecord: (dataDir) => readEngineRecord(dataDir) !== undefined || isReplacing(dataDir),
   hasProcesses,
@@ -47,21 +51,23 @@ export function findLost(
     const isLeft = (): boolean => !readers.hasRecord(dataDir) && readers.hasProcesses(dataDir);
     if (!isLeft() || !isLeft()) return undefined;
   }
-  return { pids, hasPods: readers.hasRuntime(dataDir) };
+  return { pids, hasPods: readers.hasRuntime(dataDir), movedTo: readers.movedTo?.(dataDir) };
 }
 
 export const lostWords = ({ pids, hasPods }: LostParts): string =>
   (pids.length === 0 ? 'what it has left' : `the engine (PID ${pids.join(', ')})`) +
   (hasPods ? ', and its Pods without their grace periods' : '');
 
-/** Returns a clause that says what happened to the folder. The lock of a folder that was moved is not deleted, so `pids` is then empty. */
-export const lossText = (dataDir: string, { pids }: Pick<LostParts, 'pids'>): string =>
-  `the data folder ${dataDir} was deleted ${pids.length === 0 ? 'or moved while processes of its engine ran' : 'while its engine ran'}`;
+/** Returns a clause that says what happened to the folder. */
+export const lossText = (dataDir: string, { pids, movedTo }: Omit<LostParts, 'hasPods'>): string =>
+  `the data folder ${dataDir} was ${movedTo === undefined ? 'deleted' : `moved to ${movedTo}`} ` +
+  (pids.length === 0 ? 'or moved while processes of its engine ran' : 'while its engine ran');
 
 /** Returns undefined if nothing of the engine runs. */
 export function lostText(dataDir: string, lost = findLost(dataDir)): string | undefined {
   if (lost === undefined) return undefined;
-  return `${lossText(dataDir, lost)}: '${rootCommand('down', dataDir)}' ends ${lostWords(lost)}`;
+  const back = lost.movedTo === undefined ? '' : 'move it back, or ';
+  return `${lossText(dataDir, lost)}: ${back}'${rootCommand('down', dataDir)}' ends ${lostWords(lost)}`;
 }
 
 /** A first start that has failed removes its lock, and then exits within this time. */
