@@ -90,7 +90,7 @@ test('lifepod why leads with the cause of each failure, and its hints keep the o
   expect(await why('greedy')).toMatch(
     greedy === 'OOMKilled'
       ? /^greedy has failed: container app was killed because it reached its memory limit of 16Mi\.\n/
-      : /^greedy has failed: container app was killed \(code 137\), perhaps because it reached its memory limit of 16Mi\.\n/,
+      : /^greedy has failed: container app ended with code 137, perhaps because it reached its memory limit of 16Mi\.\n/,
   );
   expect(await why('huge')).toMatch(
     /^huge can never be scheduled: it requests 9k cpu, and the node node-1 has only \d+m? for all Pods together\.\n/,
