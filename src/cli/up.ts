@@ -80,15 +80,14 @@ export async function up(options: UpOptions): Promise<void> {
   // This call must precede the start of any other program (see notify.ts).
   const service = serviceReports(process.env, platform.log);
   // In the foreground, a start that is refused prints one sentence only.
-  if (!isForeground)
-    platform.log.info('lifepod starts', { version: SERVED_VERSION, commit: gitCommit(), dataDir: options.dataDir });
+  const locked = (): void => (isForeground ? undefined : logStart(platform.log, options.dataDir));
   const { startEngine, refuseLost, mayRunPods, withRemains } = await loadEngine();
   let engine: Engine;
   try {
-    const { listening } = service;
+    const reports = { waiting: reportWaiting(notices), listening: service.listening, locked };
     // startDetached() has checked the same for an engine in the background.
     if (isForeground) await refuseLost(options.dataDir, platform.timers);
-    engine = await startEngine(options, platform, stopping.signal, { waiting: reportWaiting(notices), listening });
+    engine = await startEngine(options, platform, stopping.signal, reports);
   } catch (error) {
     // After an abort, `error` only shows which step was interrupted.
     const failure: unknown = stopping.signal.aborted ? stopping.signal.reason : error;
@@ -121,6 +120,10 @@ export async function up(options: UpOptions): Promise<void> {
   // The process holds the lock on the data folder, for which other commands wait. A remaining timer must not delay them.
   process.exit();
 }
+
+/** Call this when the data folder is locked: a start that a running engine prevents must not appear in its log. */
+const logStart = (log: Log, dataDir: string): void =>
+  log.info('lifepod starts', { version: SERVED_VERSION, commit: gitCommit(), dataDir });
 
 /**
  * Loads the modules of the engine here, so that commands that import this file start faster. Also loads the module that is needed when the

@@ -112,6 +112,7 @@ export async function startEngine(
   let progress: StartProgress | undefined;
   try {
     lockDataDir(settings.dataDir, options.forSessions === true ? 'session' : 'engine');
+    reports.locked?.();
     dropBallast(settings.dataDir);
     progress = await openDataFolder(settings, record, created, platform);
     await migrate(settings.dataDir, platform.log);

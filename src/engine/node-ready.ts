@@ -32,6 +32,8 @@ export interface StartReports {
   waiting: Waiting;
   /** Called when the API server listens, the system objects exist, and the kubeconfig is written. */
   listening(): void;
+  /** Called when the engine has locked the data folder. */
+  locked?(): void;
 }
 
 interface ReadyOptions {
