@@ -197,7 +197,7 @@ explains({
     },
     steps: [...(unhealthy(0) ?? []), [2, 'Started', run(2)]],
     sentence:
-      'p is running again: the liveness probe of container app failed, the lock is stale, and was restarted 1.00s ago.',
+      'p is running again: the liveness probe of container app failed, the lock is stale; the container was restarted 1.00s ago.',
   },
   'a Pod that has completed because its container ended with code 0 after its liveness probe failed': {
     spec: { restartPolicy: 'Never' },

@@ -87,7 +87,10 @@ function unreadyContainer(subject: Living, shown: Shown): Explanation {
       ...eventLine(event, subject),
       ...(turned?.reason === kind ? [`it has been failing for ${forTime(turned.at, now)}`] : []),
     ],
-    actions: [seeOutput(subject, shown.name)],
+    actions: [
+      ...(last === '' ? [] : [{ description: `fix what its ${kind} probe checks, or correct the probe` }]),
+      seeOutput(subject, shown.name),
+    ],
   };
 }
 
@@ -149,7 +152,7 @@ export function explainRunning(subject: Living): Explanation {
     const { last, at, status } = restarted;
     const { cause, evidence, actions } = endOfRun(subject, restarted, last, true);
     return {
-      sentence: `${name} is running again: ${cause}, and was restarted ${ago(at, now)}.`,
+      sentence: `${name} is running again: ${cause}${cause.startsWith(called(restarted)) ? ', and' : '; the container'} was restarted ${ago(at, now)}.`,
       evidence: [`it was restarted ${status.restartCount}×, the last time after ${codeText(last)}`, ...evidence],
       actions,
     };

@@ -120,7 +120,9 @@ export function explainByPod(
     evidence: [
       ...found.evidence,
       ...others.slice(0, MOST_PODS).map((each) => `Pod ${each.metadata.name}: ${stateOf(each)}`),
-      ...(others.length > MOST_PODS ? [`${others.length - MOST_PODS} more Pods`] : []),
+      ...(others.length > MOST_PODS
+        ? [`${others.length - MOST_PODS} more Pod${others.length === MOST_PODS + 1 ? '' : 's'}`]
+        : []),
     ],
     actions: [
       ...found.actions,
@@ -184,7 +186,9 @@ function listed(failed: readonly Pod[]): string[] {
     const message = oneLine(each.status?.message).replace(/\.$/, '');
     return `Pod ${each.metadata.name}: ${each.status?.reason || stateOf(each)}${message && `, ${message}`}`;
   });
-  return failed.length > MOST_PODS ? [...lines, `${failed.length - MOST_PODS} more failed Pods`] : lines;
+  return failed.length > MOST_PODS
+    ? [...lines, `${failed.length - MOST_PODS} more failed Pod${failed.length === MOST_PODS + 1 ? '' : 's'}`]
+    : lines;
 }
 
 const stateOf = (pod: Pod): string =>

@@ -23,7 +23,7 @@ export async function missingPod(client: Client, namespace: string, name: string
   const none =
     noNamespace === undefined
       ? `no Pod ${name} in namespace ${namespace}, and no record of one`
-      : `the namespace ${namespace} does not exist, so there is no Pod ${name}`;
+      : `the namespace ${namespace} does not exist, so there is no Pod ${name} in it`;
   const [type] = types;
   if (type !== undefined)
     return new UserError(
@@ -33,7 +33,7 @@ export async function missingPod(client: Client, namespace: string, name: string
     const [first = ''] = elsewhere;
     const list = shortList(elsewhere);
     return new UserError(
-      `${none}, but in namespace ${list}: '${hints.lifepod(`why ${name} -n ${first}`)}' explains ${elsewhere.length > 1 ? 'the first' : 'it'}`,
+      `${none}, but ${noNamespace === undefined ? '' : 'there is one '}in namespace ${list}: '${hints.lifepod(`why ${name} -n ${first}`)}' explains ${elsewhere.length > 1 ? 'the first' : 'it'}`,
     );
   }
   if (noNamespace !== undefined) return noNamespace;

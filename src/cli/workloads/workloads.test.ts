@@ -160,7 +160,7 @@ test('the error for a missing Pod names the workload, the namespace or the Pods 
     /^the namespace c does not exist: 'kubectl get namespaces' lists those that exist \(answered by the engine in \/d\)$/,
   );
   expect(await text('c', 'other-1')).toMatch(
-    /^the namespace c does not exist, so there is no Pod other-1, but in namespace a: 'lifepod why other-1 -n a /,
+    /^the namespace c does not exist, so there is no Pod other-1 in it, but there is one in namespace a: 'lifepod why other-1 -n a /,
   );
   const refuse = (): void => {
     backend.failNext('list pods /', forbidden(PODS, '', 'no'));
