@@ -99,8 +99,9 @@ async function provideImage(dataDir: string, signal: AbortSignal): Promise<void>
 }
 
 async function showLife(dataDir: string, signal: AbortSignal): Promise<void> {
-  const kubectl: DemoKubectl = createDemoKubectl(kubeconfigPath(dataDir), findProgram('kubectl'), say, signal);
-  const life = await watchLife(kubeconfigPath(dataDir), 'myapp-pod', say, signal);
+  const print = (line: string): void => (signal.aborted ? undefined : say(line));
+  const kubectl: DemoKubectl = createDemoKubectl(kubeconfigPath(dataDir), findProgram('kubectl'), print, signal);
+  const life = await watchLife(kubeconfigPath(dataDir), 'myapp-pod', print, signal);
   try {
     await kubectl.apply(join(EXAMPLE, 'myapp.yaml'));
     await life.until('the first init container runs', ({ pod }) =>
