@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { at, container, decided, ending, entry, exited, type Given, running, secondsOf } from './fixtures.ts';
+import type { ContainerStatus } from '../api/generated/types.ts';
+import { at, container, decided, ending, entry, exited, type Given, running, secondsOf, stamp } from './fixtures.ts';
 import type { FailedAction } from './types.ts';
 
 /** Returns the start of the next run, in seconds after START, and the back-off stored with that run. */
@@ -49,6 +50,65 @@ describe('the back-off of defer containers', () => {
       status: { deferContainerStatuses: [{ ...recorded, restartCount: 1, state }] },
     };
     expect(restart(given)).toEqual([startsAt, nextBackoff]);
+  });
+});
+
+describe('containers whose runs the runtime has lost', () => {
+  const shown = (name: string, state: ContainerStatus['state']): ContainerStatus => ({
+    name,
+    image: 'i',
+    imageID: 'sha',
+    ready: state?.running !== undefined,
+    restartCount: 0,
+    containerID: `containerd://${name}-0`,
+    state,
+  });
+  const ran = { running: { startedAt: stamp(-50) } };
+  const ended = (exitCode: number) => ({ terminated: { exitCode, reason: 'x', containerID: 'containerd://app-0' } });
+  const outcomeOf = (restartPolicy: string, state: ContainerStatus['state'], field: 'init' | 'app' = 'app') => {
+    const isInit = field === 'init';
+    const containers = isInit ? { initContainers: [container('init')] } : {};
+    const statuses = isInit
+      ? { initContainerStatuses: [shown('init', state)] }
+      : { containerStatuses: [shown('app', state)] };
+    const { actions, status } = decided({
+      spec: { restartPolicy, ...containers },
+      status: { phase: isInit ? 'Pending' : 'Running', ...statuses },
+      observed: { sandboxes: [], volumes: 'pending' },
+    });
+    return [actions.some(({ kind }) => kind === 'createSandbox' || kind === 'mountVolumes'), status?.phase];
+  };
+  it.each<[string, string, ContainerStatus['state'], boolean, string]>([
+    ['ran and may never restart has failed', 'Never', ran, false, 'Failed'],
+    ['failed and may never restart stays failed', 'Never', ended(3), false, 'Failed'],
+    ['succeeded and may never restart stays so', 'Never', ended(0), false, 'Succeeded'],
+    ['ran and restarts on failure runs again', 'OnFailure', ran, true, 'Running'],
+    ['failed and restarts on failure runs again', 'OnFailure', ended(3), true, 'Running'],
+    ['succeeded and restarts on failure stays so', 'OnFailure', ended(0), false, 'Succeeded'],
+    ['succeeded and always restarts runs again', 'Always', ended(0), true, 'Running'],
+    ['waited and may never restart runs', 'Never', { waiting: { reason: 'ContainerCreating' } }, true, 'Pending'],
+  ])('an app container that %s', (_, restartPolicy, state, starts, phase) => {
+    const [isStarted, seen] = outcomeOf(restartPolicy, state);
+    expect(isStarted).toBe(starts);
+    if (!starts) expect(seen).toBe(phase);
+  });
+  it('an init container that ran and may never restart has failed, and its Pod with it', () => {
+    expect(outcomeOf('Never', ran, 'init')).toEqual([false, 'Failed']);
+    expect(outcomeOf('OnFailure', ran, 'init')[0]).toBe(true);
+    expect(outcomeOf('Never', ended(0), 'init')[0]).toBe(true);
+  });
+  it('a lost container of a Pod that restarts nothing is shown as ended, while the others run on', () => {
+    const { actions, status } = decided({
+      spec: { restartPolicy: 'Never', containers: [container('app'), container('other')] },
+      runs: [running('other')],
+      status: { containerStatuses: [shown('app', ran), shown('other', ran)] },
+    });
+    expect(actions.filter(({ kind }) => kind === 'startContainer')).toEqual([]);
+    expect(status?.phase).toBe('Running');
+    expect(status?.containerStatuses).toMatchObject([
+      { ready: false, restartCount: 0, state: { terminated: { exitCode: 137, reason: 'ContainerStatusUnknown' } } },
+      { state: { running: {} } },
+    ]);
   });
 });
 

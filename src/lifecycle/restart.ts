@@ -4,8 +4,10 @@ import { LONG, SHORT } from './effects.ts';
 import type { ContainerState } from './types.ts';
 import type { ContainerView, PodView } from './view.ts';
 
+type Run = Pick<ContainerState, 'id' | 'state' | 'exitCode'>;
+
 /** Whether another run follows. defer.ts has the rules for defer containers. */
-export function wantsRestart(view: PodView, { kind, sidecar }: ContainerView, run: ContainerState): boolean {
+export function wantsRestart(view: PodView, { kind, sidecar }: ContainerView, run: Run): boolean {
   const { restartPolicy, stops } = view;
   if (kind === 'ephemeral' || kind === 'defer') return false;
   if (sidecar || stops[run.id]?.restart === true || (kind === 'app' && restartPolicy === 'Always')) return true;
@@ -13,8 +15,17 @@ export function wantsRestart(view: PodView, { kind, sidecar }: ContainerView, ru
   return restartPolicy !== 'Never' && run.exitCode !== 0;
 }
 
-export const hasEndedForGood = (view: PodView, container: ContainerView): boolean =>
-  container.latest?.state === 'exited' && !wantsRestart(view, container, container.latest);
+/** If the runtime has no run, as after the restore of a backup, the status decides. A run whose end it does not show has failed. */
+export function lastRun({ latest, recorded }: ContainerView): Run | undefined {
+  const { running, terminated } = recorded?.state ?? {};
+  if (latest !== undefined || (running === undefined && terminated === undefined)) return latest;
+  return { id: '', state: 'exited', exitCode: terminated?.exitCode ?? 137 };
+}
+
+export function hasEndedForGood(view: PodView, container: ContainerView): boolean {
+  const run = lastRun(container);
+  return run?.state === 'exited' && !wantsRestart(view, container, run);
+}
 
 export interface Restart {
   at: Millis;

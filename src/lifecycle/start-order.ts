@@ -2,7 +2,7 @@
 import { advance, lookForImages, prePullDeferImages } from './container-steps.ts';
 import { act, type Rule } from './effects.ts';
 import { isStarted } from './probes.ts';
-import { hasEndedForGood } from './restart.ts';
+import { hasEndedForGood, lastRun } from './restart.ts';
 import { replaceSandbox } from './termination-waves.ts';
 import { type ContainerView, isLive, type PodView, succeeded } from './view.ts';
 
@@ -49,7 +49,8 @@ export function* advancePod(view: PodView): Rule {
 
 /** Returns undefined if the Pod has not finished. Sidecars may still run. */
 export function finishedForGood(view: PodView): Finished | undefined {
-  const failed = view.init.find(({ sidecar, latest }) => !sidecar && latest?.state === 'exited' && !succeeded(latest));
+  const hasFailed = (run: ReturnType<typeof lastRun>): boolean => run?.state === 'exited' && run.exitCode !== 0;
+  const failed = view.init.find((container) => !container.sidecar && hasFailed(lastRun(container)));
   if (failed !== undefined && view.restartPolicy === 'Never') return { failedInit: failed.name };
   return view.apps.every((container) => hasEndedForGood(view, container)) ? {} : undefined;
 }

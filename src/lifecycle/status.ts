@@ -9,6 +9,7 @@ import { conditionsOf } from './conditions.ts';
 import { isInitialized, type Phase, phaseOf, type Situation } from './container-phases.ts';
 import { attemptOf, hasFailed } from './defer.ts';
 import { isReady, isStarted } from './probes.ts';
+import { hasEndedForGood } from './restart.ts';
 import { isCompletion } from './termination-causes.ts';
 import type { ContainerState } from './types.ts';
 import { type ContainerView, isRunning, isStarting, type PodView } from './view.ts';
@@ -115,6 +116,8 @@ function containerStatus(container: ContainerView, situation: Situation): Contai
   const phase = phaseOf(container, situation);
   // The recorded end of a defer container is final. For another container, the recorded end holds while the runtime has no run.
   if (recorded?.state?.terminated !== undefined && (isDefer || run === undefined)) return recorded;
+  if (run === undefined && recorded !== undefined && !isDefer && hasEndedForGood(view, container))
+    return withEnd(recorded);
   // If the runtime has lost a defer container's last run, the view contains the result of lostRun().
   const known = isDefer ? undefined : recorded;
   const { runtimeName } = view.input.node;

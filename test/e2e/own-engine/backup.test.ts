@@ -39,9 +39,11 @@ beforeAll(async () => {
   await lifepod.kubectlOk('create', 'secret', 'generic', 'db', '--from-literal=password=secret');
   await lifepod.apply(pod('kept', { app: [{ name: 'app', script: WAIT }] }));
   await lifepod.apply(pod('gone', { app: [{ name: 'app', script: 'exit 0' }], spec: { restartPolicy: 'Never' } }));
+  await lifepod.apply(pod('never', { app: [{ name: 'app', script: WAIT }], spec: { restartPolicy: 'Never' } }));
   await lifepod.wait('--for=jsonpath={.status.phase}=Succeeded', 'pod/gone');
   await lifepod.delete('pod', 'gone');
   await ready('kept');
+  await ready('never');
   const printed = await lifepod.cliOk('backup', file);
   expect(printed).toMatch(/^backed up .* to .*: \d+ objects at revision \d+\nthe file contains the keys/);
   await lifepod.apply(
@@ -109,7 +111,7 @@ test('after a restore next to living containers, Pods of the backup run on, and 
   expect(await watchAgain(lifepod)).toContain('too old resource version');
 });
 
-test('another data folder with a restored backup has its Secrets and records, and starts its Pods', async () => {
+test('another data folder with a restored backup has its Secrets and records, and starts the Pods that may restart', async () => {
   await lifepod.cliOk('down');
   const scratch = scratchFolder();
   const other = clientOf(scratch.path, join(scratch.path, 'kubeconfig'));
@@ -118,6 +120,7 @@ test('another data folder with a restored backup has its Secrets and records, an
     await other.cliOk('up', '--detach', '--port', '0');
     await other.cliOk('image', 'load', await busyboxArchive());
     await other.wait('--for=condition=Ready', 'pod/kept');
+    await other.wait('--for=jsonpath={.status.phase}=Failed', 'pod/never');
     const { data } = await other.get<Secret>('secret', 'db');
     expect(Buffer.from(data?.['password'] ?? '', 'base64').toString()).toBe('secret');
     expect((await other.kubectl('get', 'pod', 'later')).stderr).toContain('NotFound');
