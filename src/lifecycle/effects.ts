@@ -11,7 +11,7 @@ export type Effect =
   | { probe: string; memory: ProbeMemory };
 
 /** Returns the earliest time of the next try. */
-export type RetryAt = (failure: FailedAction) => Millis;
+export type RetryAt = (failure: Pick<FailedAction, 'at' | 'count'>) => Millis;
 
 export type Rule<Result = void> = Generator<Effect, Result, undefined>;
 

@@ -110,7 +110,7 @@ describe('the steps of sandboxes', () => {
   });
   it.each<[string, Given, boolean]>([
     ['with a container', { runs: [app], observed: { sandboxes: [lost] } }, true],
-    ['without a container', { observed: { sandboxes: [lost] } }, false],
+    ['without a container', { observed: { sandboxes: [lost] } }, true],
     ['in a Pod that ends', { runs: [app], deleted: 30, ending: ending(30), observed: { sandboxes: [lost] } }, false],
   ])('an Event reports the loss of a sandbox %s: %s', (_, given, isReported) => {
     expect(eventsOf(decided(given)).some((line) => line.startsWith('SandboxChanged'))).toBe(isReported);

@@ -81,7 +81,7 @@ function failures(facts: Facts): void {
 }
 
 function sandboxes({ view: { sandbox, observed }, end, normal, step }: Facts): void {
-  if (sandbox?.ready === false && end === undefined && observed.containers.length > 0)
+  if (sandbox?.ready === false && end === undefined)
     normal('SandboxChanged', 'Pod sandbox changed, it will be killed and re-created.', sandbox.id);
   for (const { id, attempt, ready, stopped, ips, createdAt } of observed.sandboxes) {
     const key = `Sandbox/${attempt}/${id.slice(0, 12)}`;

@@ -18,6 +18,8 @@ import type { ContainerKind } from './types.ts';
 const ONE_INIT = { initContainers: [container('init')], containers: [container('app')] };
 const TWO_INITS = { initContainers: [container('first'), container('second')], containers: [container('app')] };
 const SIDECAR = { initContainers: [container('proxy', { restartPolicy: 'Always' }), container('init')] };
+const endedAtStart = (attempt: number, seconds = 0) =>
+  sandbox(attempt, { ready: false, stopped: true, createdAt: at(seconds) });
 const starts = (given: Given): string[] => asked(decided(given)).filter((line) => line.startsWith('startContainer'));
 
 describe('init containers and apps', () => {
@@ -135,6 +137,28 @@ describe('sandbox and volumes', () => {
     expect(asked(decided({ observed: { sandboxes: [sandbox(0, { ready: false })] } }))).toEqual(['stopSandbox/s0']);
     const stopped = sandbox(0, { ready: false, stopped: true });
     expect(asked(decided({ observed: { sandboxes: [stopped] } }))).toEqual(['createSandbox/1']);
+  });
+  it.each<[string, string[], number | undefined, Given]>([
+    ['a sandbox that ended at its start', [], 1, {}],
+    ['three of them', [], 4, { observed: { sandboxes: [0, 1, 2].map((attempt) => endedAtStart(attempt)) } }],
+    [
+      'those since the last start of a container',
+      [],
+      1,
+      { runs: [exited('app', 1, -50)], observed: { sandboxes: [endedAtStart(0), endedAtStart(1)] } },
+    ],
+    ['a container that was not started', [], 1, { runs: [exited('app', 128, 0, { startedAt: undefined })] }],
+    ['a sandbox that lived longer', ['createSandbox/1'], undefined, { observed: { sandboxes: [endedAtStart(0, -2)] } }],
+    ['a sandbox in which a container started', ['createSandbox/1'], undefined, { runs: [exited('app', 1, 0)] }],
+  ])('a new sandbox waits for a back-off that depends on %s', (_, expected, seconds, given) => {
+    const { actions, wakeAt } = decided({ ...given, observed: { sandboxes: [endedAtStart(0)], ...given.observed } });
+    expect(asked({ actions })).toEqual(expected);
+    expect(wakeAt).toBe(seconds === undefined ? undefined : at(seconds));
+  });
+  it('at most six of the sandboxes that ended at their start are kept', () => {
+    const observed = { sandboxes: [0, 1, 2, 3, 4, 5, 6].map((attempt) => endedAtStart(attempt, -9)) };
+    expect(asked(decided({ observed }))).toEqual(['removeSandbox/s1', 'removeSandbox/s0']);
+    expect(asked(decided({ observed, now: 1 }))).toContain('createSandbox/7');
   });
   it('containers that still run in a lost sandbox are ended gracefully before it is stopped', () => {
     const observed = { sandboxes: [sandbox(0, { ready: false })] };

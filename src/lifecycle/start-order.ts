@@ -4,7 +4,7 @@ import { act, type Rule } from './effects.ts';
 import { isStarted } from './probes.ts';
 import { hasEndedForGood, lastRun } from './restart.ts';
 import { replaceSandbox } from './termination-waves.ts';
-import { type ContainerView, isLive, type PodView, succeeded } from './view.ts';
+import { type ContainerView, diedAtStart, isLive, type PodView, succeeded } from './view.ts';
 
 /** failedInit: the init container that has failed for good. Without failedInit, the app containers have ended for good. */
 export type Finished = { failedInit?: string };
@@ -26,9 +26,14 @@ export function progressOf(view: PodView): Progress {
   return turn < 0 ? 'running' : { initializing: turn };
 }
 
+/** After more, the back-off does not grow. */
+const DEAD_KEPT = 5;
+
 export function* advancePod(view: PodView): Rule {
   if (view.observed.volumes !== 'mounted') yield act({ kind: 'mountVolumes' });
   const progress = progressOf(view);
+  const dead = diedAtStart(view);
+  for (const { id, stopped } of dead.slice(DEAD_KEPT)) if (stopped) yield act({ kind: 'removeSandbox', id });
   if (progress === 'preparing') {
     yield* replaceSandbox(view);
     return yield* lookForImages(view, 0);
@@ -36,7 +41,7 @@ export function* advancePod(view: PodView): Rule {
   // Kept for the logs of the containers that ran in it.
   const attempt = view.sandbox?.attempt ?? 0;
   for (const old of view.observed.sandboxes)
-    if (old.attempt < attempt - 1) yield act({ kind: 'removeSandbox', id: old.id });
+    if (old.attempt < attempt - 1 && !dead.includes(old)) yield act({ kind: 'removeSandbox', id: old.id });
 
   const turn = progress === 'running' ? view.init.length : progress.initializing;
   const sidecars = view.init.slice(0, turn).filter(({ sidecar }) => sidecar);

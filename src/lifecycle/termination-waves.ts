@@ -25,7 +25,7 @@ import { hasPostExitBegun, isDue, isPostExit } from './termination-causes.ts';
 import type { End } from './termination-stages.ts';
 import { actionKey, type ContainerState, type Stop } from './types.ts';
 import type { ContainerView, PodView } from './view.ts';
-import { announcedAttempt, containerOf, isLive, isMain, isRunning, isStarting, underWay } from './view.ts';
+import { announcedAttempt, containerOf, diedAtStart, isLive, isMain, isRunning, isStarting, underWay } from './view.ts';
 
 interface Wave {
   runs: readonly ContainerState[];
@@ -169,7 +169,9 @@ function* stopSandboxes({ observed }: PodView): Rule<boolean> {
   return unstopped.length === 0;
 }
 
-/** Ends the runs of a lost sandbox, then creates the next sandbox. `end`: the termination, if the Pod still has entries to run. */
+/**
+ * Ends the runs of a lost sandbox, then creates the next sandbox, with a back-off after sandboxes that ended at their start. `end`: the termination, if the Pod still has entries to run.
+ */
 export function* replaceSandbox(view: PodView, end?: End): Rule {
   const { now, observed, sandbox, restartPolicy } = view;
   const remains = observed.containers.filter(isRunning);
@@ -194,7 +196,11 @@ export function* replaceSandbox(view: PodView, end?: End): Rule {
   ];
   const ending = { ...view, stops: Object.fromEntries(stops.map(([{ id }, stop]) => [id, stop])) };
   if (!(yield* walk(ending, waves, until))) return;
-  if (yield* stopSandboxes(view)) yield act({ kind: 'createSandbox', attempt: (sandbox?.attempt ?? -1) + 1 });
+  if (!(yield* stopSandboxes(view))) return;
+  const dead = diedAtStart(view);
+  const next = dead[0] === undefined ? now : retryAt({ at: dead[0].createdAt, count: dead.length });
+  yield wake(next);
+  if (next <= now) yield act({ kind: 'createSandbox', attempt: (sandbox?.attempt ?? -1) + 1 });
 }
 
 function* advanceEntry(view: PodView, entry: Entry, skipped: string | undefined): Rule {

@@ -59,6 +59,17 @@ export const isStarting = (view: PodView): boolean =>
 export const isMain = (each?: ContainerView): boolean =>
   each?.kind === 'app' || (each?.kind === 'init' && !each.sidecar);
 
+/**
+ * Returns the sandboxes, newest first, that have ended since a container last started, in which no container started. Their ends count as
+ * failed preparations.
+ */
+export function diedAtStart({ observed }: PodView): SandboxState[] {
+  const used = new Set(observed.containers.flatMap((run) => (run.startedAt === undefined ? [] : [run.sandboxId])));
+  const newestFirst = observed.sandboxes.toSorted((a, b) => b.attempt - a.attempt);
+  const end = newestFirst.findIndex(({ id }) => used.has(id));
+  return newestFirst.slice(0, end < 0 ? undefined : end).filter(({ ready }) => !ready);
+}
+
 export const containerOf = ({ byName }: PodView, run: ContainerState) => byName.get(run.name);
 
 const fieldOf = (kind: ContainerKind) => (kind === 'app' ? 'containers' : (`${kind}Containers` as const));

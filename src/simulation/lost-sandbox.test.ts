@@ -1,6 +1,7 @@
 /** Tests in virtual time how the containers in a lost sandbox end, and what follows. */
 import { describe, expect, it } from 'vitest';
 import { forever, lifeOf, once, post, steps } from './defer-life.ts';
+import type { Loss } from './life.ts';
 import { type Life, type LifeResult, live } from './pod-life.ts';
 import { simulatedPod } from './simulated-pod.ts';
 
@@ -111,5 +112,30 @@ describe('containers that still run in a lost sandbox', () => {
       'start defer-1#1',
       'defer-1 exits 0',
     ]);
+  });
+});
+
+describe('sandboxes that end before a container has started in them', () => {
+  it('are replaced with a back-off, are reported and removed, and the Pod runs once a sandbox lasts', async () => {
+    const losses = Array.from({ length: 1200 }, (_, number): Loss => ({ at: number * 50, what: 'sandbox', names: [] }));
+    const result = await lost(
+      { apps: ['app'] },
+      { scripts: { app: forever }, sandboxLostAt: undefined, losses, startMillis: 200 },
+    );
+    const created = result.trace.filter(({ what }) => what === 'sandbox').map(({ at }) => at - result.start);
+    const waits = created.map((at, index) => Math.round((at - (created[index - 1] ?? at)) / 1000)).slice(1);
+    expect(waits).toEqual([1, 2, 4, 8, 10, 10, 10, 10, 10]);
+    const changed = result.events.filter(({ reason }) => reason === 'SandboxChanged');
+    expect(changed).toHaveLength(9);
+    const removed = result.calls.filter(({ call }) => call === 'removeSandbox');
+    expect(removed.length).toBeGreaterThanOrEqual(4);
+    expect(lastOf(result)?.phase).toBe('Running');
+    expect(since(result, 'start').filter((line) => line.startsWith('start app'))).not.toEqual([]);
+  });
+
+  it('a sandbox that ends later is replaced without a back-off', async () => {
+    const result = await lost({ apps: ['app'] }, { scripts: { app: forever } });
+    const [, second] = result.trace.filter(({ what }) => what === 'sandbox');
+    expect((second?.at ?? 0) - result.start).toBeLessThan(10_500);
   });
 });

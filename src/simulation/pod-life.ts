@@ -108,6 +108,7 @@ function runtimeOf(life: Life, timers: Timers): SimulatedRuntime {
 
 function lose(runtime: SimulatedRuntime, uid: string, { what, names, millis = 60_000 }: Loss): void {
   if (what === 'record') runtime.loseRecords(uid, names);
+  else if (what === 'sandbox') runtime.loseSandbox(uid);
   else if (what === 'running') runtime.vanish(uid, names);
   else runtime.damageRecords(uid, names, millis);
 }

@@ -306,6 +306,7 @@ describe('an obstacle', () => {
     expect(obstacleOf(waiting, { hints: HINTS })?.hint).toContain('lifepod image make busybox --data-dir /d');
   });
 
+  const HAS_STARTED = { exitCode: 0, startedAt: '2026-01-01T00:00:00Z' };
   const preparing = pod('p', 'Pending', { app: [waits('a', 'ContainerCreating')] });
   const prepared: Pod = {
     ...preparing,
@@ -320,6 +321,24 @@ describe('an obstacle', () => {
       { text: 'its sandbox cannot be created: no address is free', cause: 'sandbox', hint: '' },
     ],
     ['no sandbox: there is one now', 'FailedCreatePodSandBox', 'Failed to create pod sandbox: no', prepared, undefined],
+    [
+      'a sandbox that ended at its start, even if the next one is ready',
+      'SandboxChanged',
+      'Pod sandbox changed, it will be killed and re-created.',
+      prepared,
+      {
+        text: 'its sandbox ends right after its start',
+        cause: 'sandbox',
+        hint: expect.stringMatching(/^make sure that the sandbox image /),
+      },
+    ],
+    [
+      'no sandbox: a container has started',
+      'SandboxChanged',
+      'Pod sandbox changed, it will be killed and re-created.',
+      pod('p', 'Pending', { app: [{ ...waits('a', 'ContainerCreating'), lastState: { terminated: HAS_STARTED } }] }),
+      undefined,
+    ],
     [
       'the volumes',
       'FailedMount',

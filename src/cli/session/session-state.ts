@@ -26,7 +26,7 @@ import { unschedulable } from '../why/scheduling.ts';
 import { called, controllerOf, type Living, oneLine } from '../why/subject.ts';
 import { hasJobFailed, isJobFinished, type Refusal } from '../workloads/refused-pods.ts';
 import { type ContainerRuns, failedStartOf, NO_RUNS, startedContainers } from './container-runs.ts';
-import { preparationProblem } from './preparation.ts';
+import { isSandboxChange, preparationProblem } from './preparation.ts';
 
 export interface SessionState {
   isComplete: boolean;
@@ -188,6 +188,7 @@ export interface PodFacts {
   node?: Node | undefined;
   nodes?: readonly Node[] | undefined;
   event?: CoreV1Event | undefined;
+  now?: number;
 }
 
 /** Returns what keeps the Pod from starting; undefined if it starts, runs, is being deleted or has ended. */
@@ -200,10 +201,10 @@ export function obstacleOf(pod: Pod, facts: PodFacts): Obstacle | undefined {
     return { text, cause: text, hint: actionsText([action]), isFinal: false };
   }
   const waiting = startedContainers(pod).flatMap((each) => waitingOf(pod, each, facts) ?? []);
-  const found = waiting.find(({ isFinal }) => isFinal) ?? waiting[0];
-  if (found !== undefined || facts.event === undefined) return found;
-  const problem = preparationProblem(pod, facts.event, facts.hints);
-  return problem && { ...problem, isFinal: false };
+  const problem = facts.event && preparationProblem(pod, facts.event, facts.hints, facts.now ?? 0);
+  // Containers fail if their sandbox ends.
+  const first = isSandboxChange(facts.event) ? (problem ?? waiting[0]) : (waiting[0] ?? problem);
+  return waiting.find(({ isFinal }) => isFinal) ?? first;
 }
 
 function waitingOf(pod: Pod, container: PodContainer, facts: PodFacts): Obstacle | undefined {
@@ -258,7 +259,7 @@ export type Obstructed = ReadonlyMap<string, { since: number; title: string; obs
 /** Returns the obstacles after a change of the Pod. `since` remains the same while the Pod has any obstacle. `now` is in milliseconds. */
 export function withObstacle(before: Obstructed, pod: Pod, isGone: boolean, now: number, facts: PodFacts): Obstructed {
   const after = new Map(before);
-  const obstacle = isGone ? undefined : obstacleOf(pod, facts);
+  const obstacle = isGone ? undefined : obstacleOf(pod, { ...facts, now });
   const uid = uidOf(pod);
   if (obstacle === undefined) after.delete(uid);
   else after.set(uid, { since: before.get(uid)?.since ?? now, title: `pod/${pod.metadata.name}`, obstacle });

@@ -177,23 +177,28 @@ test('a session reports a container that cannot be created once, although each m
   expect(said[0]).toMatch(/^pod\/one waits: container app cannot be started, cannot use .*2809725728; /);
 });
 
+const eventOf = ({ metadata }: Pod, reason: string, message: string, count: number, type = 'Warning') => {
+  const { name, namespace = '', uid = '' } = metadata;
+  const involvedObject = { kind: 'Pod', namespace, name, uid };
+  return {
+    apiVersion: 'v1',
+    kind: 'Event',
+    metadata: { name: reason.toLowerCase(), namespace },
+    involvedObject,
+    type,
+    reason,
+    message,
+    count,
+  };
+};
+
 test('a session whose Pod gets no sandbox reports the cause once, and is over after two minutes', async () => {
   const { backend, watched, said, timers } = await watch();
   const one = await backend.set(PODS, podOf('one', { labels }));
   watched.created(one);
   watched.complete();
-  const { name, namespace = '' } = one.metadata;
   const fail = (message: string, count: number): Promise<unknown> =>
-    backend.set(EVENTS, {
-      apiVersion: 'v1',
-      kind: 'Event',
-      metadata: { name: 'e', namespace },
-      involvedObject: { kind: 'Pod', namespace, name, uid: uidOf(one) },
-      type: 'Warning',
-      reason: 'FailedCreatePodSandBox',
-      message: `Failed to create pod sandbox: ${message}`,
-      count,
-    });
+    backend.set(EVENTS, eventOf(one, 'FailedCreatePodSandBox', `Failed to create pod sandbox: ${message}`, count));
   await fail('no address is free for 1', 1);
   await vi.waitFor(() => expect(said).toHaveLength(1));
   await fail('no address is free for 2', 2);
@@ -218,6 +223,29 @@ const failedStart = (id: string) => ({
   terminated: { exitCode: 128, reason: 'StartError', message: `task ${id.repeat(64)}: exec: "bash": not found\n` },
 });
 const ended = (exitCode: number) => ({ terminated: { exitCode, reason: exitCode === 0 ? 'Completed' : 'Error' } });
+
+test('a session whose sandboxes end at their start is over after two minutes, although each is ready for a moment', async () => {
+  const { backend, watched, said, timers, setStatus } = await watch();
+  const one = await backend.set(PODS, podOf('one', { labels }));
+  watched.created(one);
+  watched.complete();
+  const ready = (value: string) => ({
+    ...status({ terminated: { exitCode: 128, reason: 'StartError', message: `task ${timers.now()} not found` } }),
+    conditions: [
+      { type: 'PodReadyToStartContainers', status: value, lastTransitionTime: new Date(timers.now()).toISOString() },
+    ],
+  });
+  for (let count = 1; count < 4; count++) {
+    await backend.set(EVENTS, eventOf(one, 'SandboxChanged', 'Pod sandbox changed', count, 'Normal'));
+    await vi.waitFor(() => expect(said).toHaveLength(1));
+    await setStatus('one', ready('False'));
+    timers.advance(OBSTACLE_MILLIS / 4);
+    await setStatus('one', ready('True'));
+  }
+  timers.advance(OBSTACLE_MILLIS / 4);
+  expect(await watched.over).toMatch(/^pod\/one cannot start for 120 s: its sandbox ends right after its start/);
+  expect(said[0]).toMatch(/^pod\/one waits: its sandbox ends right after its start; make sure that the sandbox image /);
+});
 
 test('a session whose container never gets its first process is over after two minutes, and reports it once', async () => {
   const { backend, watched, said, timers, setStatus } = await watch();

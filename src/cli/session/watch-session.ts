@@ -22,7 +22,7 @@ import { type ContainerRuns, NO_RUNS, withRuns } from './container-runs.ts';
 import type { FindKind } from './discovery.ts';
 import { createNotices, type Notices } from './notices.ts';
 import { endsByItself, isEndless, SESSION_LABEL } from './plan.ts';
-import { isAboutPreparation } from './preparation.ts';
+import { isAboutPreparation, PREPARATION_EVENTS } from './preparation.ts';
 import type { SessionLogs } from './session-logs.ts';
 import {
   type Failure,
@@ -87,11 +87,13 @@ export async function watchSession(options: WatchOptions): Promise<WatchedSessio
   await nodes.synced;
   const informers = [...follow<Pod>(PODS, 'pods'), ...(hasJobs ? follow<Job>(JOBS, 'jobs') : [])];
   const hear = (event: CoreV1Event): void => watched.hear(event);
-  const events = namespaces.map((namespace) =>
-    createInformer<CoreV1Event>(
-      client.resource<CoreV1Event>(EVENTS),
-      { ...platform, namespace, fieldSelector: 'type=Warning', signal },
-      { added: hear, updated: hear },
+  const events = namespaces.flatMap((namespace) =>
+    PREPARATION_EVENTS.map((fieldSelector) =>
+      createInformer<CoreV1Event>(
+        client.resource<CoreV1Event>(EVENTS),
+        { ...platform, namespace, fieldSelector, signal },
+        { added: hear, updated: hear },
+      ),
     ),
   );
   await Promise.all([...informers, ...events].map(({ synced }) => synced));
@@ -198,7 +200,7 @@ class Watched {
   hear(event: CoreV1Event): void {
     const { uid } = event.involvedObject;
     if (uid !== undefined && isRefusal(event)) this.#await(this.#hearRefusal(event, uid));
-    if (uid === undefined || !isAboutPreparation(event)) return;
+    if (uid === undefined || !isAboutPreparation(event, this.#events.get(uid))) return;
     this.#events.set(uid, event);
     const seen = this.#pods.get(uid);
     if (seen === undefined) return;

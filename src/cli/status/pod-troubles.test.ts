@@ -152,6 +152,13 @@ test.each<[string, Living, string | undefined]>([
     }),
     'FailedCreatePodSandBox',
   ],
+  [
+    'sandboxes that end at their start',
+    subjectOf('no-volume', {
+      transitions: ['SandboxReady', 'SandboxLost'].map((type) => ({ key: type, at: now, type, attempt: 0 })),
+    }),
+    'SandboxChanged',
+  ],
 ])('lifepod status judges %s', (_, subject, reason) => {
   expect(podTrouble(subject)?.reason).toBe(reason);
 });

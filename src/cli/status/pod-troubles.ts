@@ -24,7 +24,7 @@ import {
   type Shown,
   shownContainers,
 } from '../why/subject.ts';
-import { explainWaiting } from '../why/waiting.ts';
+import { explainEndedSandbox, explainWaiting } from '../why/waiting.ts';
 
 export interface PodTrouble {
   /** One word, such as ErrImagePull, NotReady or FailedMount. */
@@ -91,6 +91,7 @@ const ofRuntime: Rule = (subject) =>
   explainDownRuntime(subject) && { reason: 'NodeNotReady', since: downRuntime(subject.node)?.since };
 
 const ofWaiting: Rule = (subject) => {
+  if (explainEndedSandbox(subject) !== undefined) return { reason: 'SandboxChanged', since: unreadySince(subject) };
   for (const { kind, name, status } of shownContainers(subject)) {
     const reason = kind === 'defer' ? undefined : waitingProblem(status);
     if (reason !== undefined) return { reason, since: failingSince(subject, name) ?? unreadySince(subject) };

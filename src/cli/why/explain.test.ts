@@ -391,6 +391,42 @@ explains({
     steps: [[5, 'SandboxFailed', { message: 'no address is free' }]],
     sentence: 'p waits: its sandbox cannot be created, no address is free.',
   },
+  'sandboxes that end before a container has started in them': {
+    status: { containerStatuses: [waiting('app', 'CreateContainerError', 'no running task found')] },
+    events: [['SandboxChanged', 'Pod sandbox changed, it will be killed and re-created.']],
+    steps: [
+      [9, 'SandboxReady', { attempt: 0 }],
+      [8, 'SandboxLost', { attempt: 0 }],
+      [5, 'SandboxReady', { attempt: 1 }],
+      [4, 'SandboxLost', { attempt: 1 }],
+      [4, 'SandboxStopped', { attempt: 1 }],
+      [1, 'SandboxReady', { attempt: 2 }],
+    ],
+    sentence: 'p waits: its sandbox ends right after its start, 2× so far.',
+    evidence: [
+      'Event SandboxChanged, 1.00s ago: Pod sandbox changed, it will be killed and re-created.',
+      'also container app: CreateContainerError, no running task found',
+    ],
+    advice: /^make sure that the sandbox image of the container runtime is intact /,
+  },
+  'a sandbox that is lost after a container has started in it': {
+    status: { containerStatuses: [waiting('app', 'ContainerCreating', '', { containerID: '' })] },
+    steps: [
+      [9, 'SandboxReady', { attempt: 0 }],
+      [8, 'Started', { container: 'app' }],
+      [1, 'SandboxLost', { attempt: 0 }],
+    ],
+    sentence: 'p is starting: container app is about to run.',
+  },
+  'a sandbox that runs after one that ended at its start': {
+    status: { containerStatuses: [waiting('app', 'ContainerCreating', '', { containerID: '' })] },
+    steps: [
+      [30, 'SandboxReady', { attempt: 0 }],
+      [29, 'SandboxLost', { attempt: 0 }],
+      [20, 'SandboxReady', { attempt: 1 }],
+    ],
+    sentence: 'p is starting: container app is about to run.',
+  },
   'a sandbox that cannot be created because the disk is full': {
     status: { containerStatuses: [waiting('app', 'ContainerCreating', '', { containerID: '' })] },
     steps: [

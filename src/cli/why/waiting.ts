@@ -1,5 +1,5 @@
 /** Explains why a scheduled Pod has not started yet or keeps restarting. Pure. */
-import { parseTime } from '../../machinery/time.ts';
+import { type Millis, parseTime } from '../../machinery/time.ts';
 import { fullDiskText } from '../../runtime/full-disk.ts';
 import { lacksImage } from '../pod-containers.ts';
 import { FAILED_START_REASONS, FREE_SPACE, failedStart, volumeFinding } from './failed-start.ts';
@@ -33,10 +33,20 @@ const START_REASONS = [
   'Error',
 ];
 
+export const SANDBOX_ENDED = 'its sandbox ends right after its start';
+export const CHECK_SANDBOX_IMAGE =
+  "make sure that the sandbox image of the container runtime is intact (containerd: 'containerd config dump' names it, under sandbox): its process must keep running; the node retries automatically";
+
+/** A sandbox that lives this long counts as intact. Longer than the node's back-off between sandboxes. */
+export const INTACT_MILLIS: Millis = 15_000;
+
 /**
  * Explains a Pod whose images are missing, whose containers fail, or whose sandbox or volumes cannot be prepared; undefined for other Pods.
  */
 export function explainWaiting(subject: Living): Explanation | undefined {
+  // The failures of containers are a consequence.
+  const ended = explainEndedSandbox(subject);
+  if (ended !== undefined) return ended;
   const waiting = shownContainers(subject).filter(({ kind }) => kind !== 'defer');
   for (const shown of waiting) {
     const { reason = '', message = '' } = shown.status.state?.waiting ?? {};
@@ -108,6 +118,28 @@ function restarting(subject: Living, shown: Shown): Explanation {
       ...evidence,
     ],
     actions,
+  };
+}
+
+/**
+ * Explains a Pod whose sandboxes end before a container has started in them, usually because the sandbox image is broken. Returns undefined if
+ * a container has started in the last sandbox that ended, or if a later sandbox counts as intact.
+ */
+export function explainEndedSandbox(subject: Living): Explanation | undefined {
+  const steps = subject.transitions.toSorted((a, b) => a.at - b.at);
+  const ended = steps.findLast(({ type }) => type === 'SandboxLost');
+  if (ended === undefined) return undefined;
+  const ready = steps.findIndex(({ type, attempt }) => type === 'SandboxReady' && attempt === ended.attempt);
+  const since = steps.slice(ready);
+  if (ready < 0 || since.some(({ type }) => type === 'Started' || type === 'SandboxFailed')) return undefined;
+  const next = since.findLast(({ type, attempt }) => type === 'SandboxReady' && attempt !== ended.attempt);
+  if (next !== undefined && subject.now - next.at > INTACT_MILLIS) return undefined;
+  const started = steps.findLastIndex(({ type }) => type === 'Started');
+  const count = steps.slice(started + 1).filter(({ type }) => type === 'SandboxLost').length;
+  return {
+    sentence: `${subject.name} waits: ${SANDBOX_ENDED}${count > 1 ? `, ${count}× so far` : ''}.`,
+    evidence: eventLine(eventOf(subject, ['SandboxChanged']), subject),
+    actions: [{ description: CHECK_SANDBOX_IMAGE }],
   };
 }
 
