@@ -229,7 +229,7 @@ withTarget(
       ]),
     )
     .option('--steps', 'add the list of all steps')
-    .option('--list', 'list the lives of all Pods that have had this name; a UID in the list selects one'),
+    .option('--list', 'list the lives of all Pods that have had this name; a UID in the list selects its last life'),
 ).action(async (pod: string, options: TimelineOptions) =>
   (await import('./timeline/timeline.ts')).timeline(pod, options),
 );

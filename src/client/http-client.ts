@@ -37,14 +37,14 @@ export interface HttpClientOptions {
 
 const SILENCE_MILLIS = 60_000;
 
-/** The server has accepted the connection, but does not answer. */
+/** The server has not refused the connection, but does not answer. */
 class SilentServerError extends Error {
   constructor(millis: number) {
     super(`the server has not answered for ${millis / 1000} s`);
   }
 }
 
-/** Whether the call failed because the server accepts connections but does not answer. `error`: also one that a call rejects with. */
+/** Whether the call failed because the server neither refused the connection nor answered. `error`: also one that a call rejects with. */
 export const isSilence = (error: unknown): boolean =>
   error instanceof SilentServerError || (error as Error).cause instanceof SilentServerError;
 

@@ -6,6 +6,7 @@ import { engineProcesses } from '../../engine/data-folder/engine-processes.ts';
 import { lostText } from '../../engine/data-folder/lost-folder.ts';
 import { DEFAULT_DATA_DIR, kubeconfigPath } from '../../engine/settings.ts';
 import { dataDirOwner, UserError } from '../../platform/files.ts';
+import { runsAsRoot } from '../../platform/programs/pid-namespace.ts';
 import { hintsFor, UNKNOWN_FOLDER } from '../hints.ts';
 import { apiHangs, hasStopped, notRunning, startCommand, startingNow } from '../service/not-running.ts';
 import { type ServiceState, serviceState } from '../service/service-state.ts';
@@ -164,7 +165,9 @@ function folderOf(path: string, dataDir: string | undefined): string | undefined
   return UNKNOWN_FOLDER;
 }
 
-const foldersOfRunning = (): string[] => engineProcesses().flatMap(({ dataDir }) => dataDir ?? []);
+/** Any user can start a process with the command line of an engine. */
+const foldersOfRunning = (): string[] =>
+  engineProcesses().flatMap(({ pid, dataDir }) => (dataDir !== undefined && runsAsRoot(pid) ? [dataDir] : []));
 
 const isCopyOf = (path: string, dataDir: string): boolean =>
   userKubeconfigPath(dataDir, Number(COPY.exec(path)?.[1])) === path;

@@ -82,7 +82,7 @@ async function readReport(options: TargetOptions): Promise<{ report: StatusRepor
   } catch (error) {
     if (local === undefined || !isApiError(error, 'ServiceUnavailable')) throw error;
     const { pid, dataDir } = local.engine;
-    // A server that accepts connections has started.
+    // A server that does not refuse connections has started.
     const starting = isSilence(error) ? undefined : startingNow(dataDir);
     throw new UserError(starting ?? apiHangs(dataDir, pid, target.server));
   }

@@ -90,6 +90,14 @@ const initialState = (pod: Pod, former?: Promise<void>): PodState => ({
   released: false,
 });
 
+/** closeRecords() does not know when a Pod was created: that Pod may be an earlier one with this UID. */
+function isSameLife(
+  { metadata: { creationTimestamp: known } }: Pod,
+  { metadata: { creationTimestamp } }: Pod,
+): boolean {
+  return known === undefined ? creationTimestamp === undefined : !areTwoLives(known, creationTimestamp);
+}
+
 export function createPodRecorder(options: RecorderOptions): PodRecorder {
   const { nodeName } = options;
   const records = options.client.resource<PodRecord>(POD_RECORDS);
@@ -127,9 +135,7 @@ export function createPodRecorder(options: RecorderOptions): PodRecorder {
     record(pod, transitions) {
       const uid = uidOf(pod);
       const known = states.get(uid);
-      const isKnown =
-        known !== undefined && !areTwoLives(known.pod.metadata.creationTimestamp, pod.metadata.creationTimestamp);
-      const state = isKnown ? known : initialState(pod, known?.draining);
+      const state = known !== undefined && isSameLife(known.pod, pod) ? known : initialState(pod, known?.draining);
       states.set(uid, state);
       state.released = false;
       state.waiting.push(...transitions);
