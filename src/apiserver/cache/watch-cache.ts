@@ -89,6 +89,8 @@ export interface WatchCacheOptions {
   uncached?: ReadonlySet<string>;
 }
 
+const bytesOf = (object: KubeObject | undefined): number => (object === undefined ? 0 : objectBytes(object));
+
 class StoreCache implements WatchCache {
   readonly #windowEvents: number;
   readonly #uncached: ReadonlySet<string>;
@@ -97,8 +99,7 @@ class StoreCache implements WatchCache {
   readonly #changeListeners = new Set<() => void>();
   readonly #dropListeners = new Set<DropListener>();
   readonly #windows = new WindowBudget();
-  readonly #heldBytes = new Map<string, number>();
-  #allHeldBytes = 0;
+  #heldBytes = 0;
   readonly #queue: { resource: ResourceCache; event: CacheEvent }[] = [];
   readonly #loadedRevision: number;
   #dispatching = false;
@@ -133,7 +134,7 @@ class StoreCache implements WatchCache {
         }
         const object = decodeStored(stored);
         cache.#resource(parts.prefix).objects.set(stored.key, parts, object);
-        cache.#hold(stored.key, objectBytes(object));
+        cache.#heldBytes += objectBytes(object);
         await betweenSteps();
       }
     }
@@ -178,7 +179,8 @@ class StoreCache implements WatchCache {
   }
 
   heldBytes(key?: string): number {
-    return key === undefined ? this.#allHeldBytes : (this.#heldBytes.get(key) ?? 0);
+    if (key === undefined) return this.#heldBytes;
+    return bytesOf(this.#resources.get(prefixOf(key))?.objects.get(key));
   }
 
   onChange(listener: () => void): () => void {
@@ -203,12 +205,6 @@ class StoreCache implements WatchCache {
       this.#resources.set(prefix, resource);
     }
     return resource;
-  }
-
-  #hold(key: string, bytes: number): void {
-    this.#allHeldBytes += bytes - this.heldBytes(key);
-    if (bytes === 0) this.#heldBytes.delete(key);
-    else this.#heldBytes.set(key, bytes);
   }
 
   /**
@@ -236,13 +232,13 @@ class StoreCache implements WatchCache {
     if (change.type === 'put') {
       const object = decodeStored(change.kv);
       const previous = isCached ? resource.objects.set(key, parts, object) : before;
-      if (isCached) this.#hold(key, objectBytes(object));
+      if (isCached) this.#heldBytes += objectBytes(object) - bytesOf(previous);
       const type = previous === undefined ? 'ADDED' : 'MODIFIED';
       event = { type, namespace, revision: change.kv.modRevision, object, previous };
     } else {
       const previous = isCached ? resource.objects.delete(key, parts) : before;
-      this.#hold(key, 0);
       if (previous === undefined) return;
+      if (isCached) this.#heldBytes -= objectBytes(previous);
       const { revision } = change;
       event = { type: 'DELETED', namespace, revision, object: atRevision(previous, revision), previous };
     }
