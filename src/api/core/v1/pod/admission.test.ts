@@ -13,6 +13,16 @@ const account = (more: Partial<ServiceAccount> = {}): ServiceAccount => ({
 const path = '/var/run/secrets/kubernetes.io/serviceaccount';
 
 describe('ServiceAccount admission', () => {
+  it('Pods share the content of the token volumes that ServiceAccount admission adds, which is frozen', () => {
+    const [one, other] = ['abc12', 'def34'].map((suffix) => {
+      const pod = defaulted(podOf());
+      admitServiceAccount(pod, account(), suffix);
+      return pod.spec?.volumes?.at(-1)?.projected;
+    });
+    expect(one).toBe(other);
+    expect(Object.isFrozen(one?.sources?.[1]?.configMap?.items)).toBe(true);
+  });
+
   it('ServiceAccount admission mounts the token in init and app containers that have no mount at its path', () => {
     const own = { name: 'own', mountPath: path };
     const pod = defaulted(

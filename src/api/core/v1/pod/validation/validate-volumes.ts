@@ -11,6 +11,7 @@ import {
 import { dns1123LabelErrors, dns1123SubdomainErrors, inclusiveRangeText } from '../../../../../machinery/names.ts';
 import { compareQuantities, parseQuantity, zeroQuantity } from '../../../../../machinery/quantity.ts';
 import type { CSIVolumeSource, HostPathVolumeSource, ISCSIVolumeSource, Volume } from '../../../../generated/types.ts';
+import { TOKEN_PROJECTION } from '../admission.ts';
 import { validateDownwardFile, validateItems, validateProjected } from './validate-projected.ts';
 import { volumeFieldPaths } from './validate-references.ts';
 import {
@@ -116,7 +117,8 @@ const validators: Partial<
       fileModeErrors(downwardAPI?.defaultMode, `${path}.defaultMode`),
       (downwardAPI?.items ?? []).flatMap((file) => validateDownwardFile(file, path, fieldPaths)),
     ),
-  projected: ({ projected }, path, fieldPaths) => (projected ? validateProjected(projected, path, fieldPaths) : []),
+  projected: ({ projected }, path, fieldPaths) =>
+    projected && projected !== TOKEN_PROJECTION ? validateProjected(projected, path, fieldPaths) : [],
   persistentVolumeClaim: ({ persistentVolumeClaim }, path) =>
     requiredText(persistentVolumeClaim?.claimName, `${path}.claimName`),
   ephemeral: ({ ephemeral }, path) => (ephemeral?.volumeClaimTemplate ? [] : [required(`${path}.volumeClaimTemplate`)]),
