@@ -16,7 +16,7 @@ import type {
 import { systemPriorities } from './admission.ts';
 import { readDeferSettings } from './compatibility/defer-settings.ts';
 import { readOlderForms } from './compatibility/older-forms.ts';
-import { type AnyContainer, containersWithPath } from './containers.ts';
+import { type AnyContainer, containersOf } from './containers.ts';
 import { defaultFieldRef, defaultResourceFieldRef, defaultVolume } from './default-volumes.ts';
 import { pullPolicyOf } from './pull-policy.ts';
 
@@ -44,7 +44,7 @@ export function defaultPod(pod: Pod, old?: Pod): void {
 
 export function defaultPodSpec(spec: PodSpec): void {
   if ((spec.deferContainers ?? []).length > 0) defaultDefers(spec);
-  for (const { container } of containersWithPath(spec)) defaultContainer(container);
+  for (const container of containersOf({ spec })) defaultContainer(container);
   defaultSpec(spec);
 }
 

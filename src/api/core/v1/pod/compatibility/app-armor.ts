@@ -75,8 +75,10 @@ export function validateAppArmor(profile: AppArmorProfile | undefined, path: str
 }
 
 export function validateAppArmorAnnotations(pod: Pod): FieldError[] {
+  const annotations = annotationsOf(pod);
+  if (annotations.length === 0) return [];
   const names = new Set(containersOf(pod).map(({ name }) => name));
-  return annotationsOf(pod).flatMap(([key, value]) => {
+  return annotations.flatMap(([key, value]) => {
     const name = key.slice(KEY_PREFIX.length);
     const known = ['', RUNTIME_DEFAULT, UNCONFINED].includes(value) || value.startsWith(LOCALHOST_PREFIX);
     return allErrors(
@@ -91,7 +93,7 @@ export function validateAppArmorAnnotations(pod: Pod): FieldError[] {
  * without a profile, and Windows Pods, are not checked.
  */
 export function validateAppArmorMatch(pod: Pod): FieldError[] {
-  if (isWindows(pod)) return [];
+  if (isWindows(pod) || annotationsOf(pod).length === 0) return [];
   const shared = pod.spec?.securityContext?.appArmorProfile;
   return containersWithPath(specOf(pod)).flatMap(({ container, path }) => {
     const profile = container.securityContext?.appArmorProfile ?? shared;

@@ -96,8 +96,8 @@ export function validateResourceList(list: Record<string, string> | undefined, p
 }
 
 /**
- * For speed, a name that is valid in the limits is not validated again in the requests, and a request is not validated if it has the same
- * text as a valid limit: the defaults copy limits to requests.
+ * For speed, if all limits are valid, a name in the limits is not validated again in the requests, and a request with the text of its
+ * limit is not validated: the defaults copy limits to requests.
  */
 export function validateResources(
   resources: ResourceRequirements | undefined,
@@ -105,35 +105,32 @@ export function validateResources(
   path: string,
 ): FieldError[] {
   if (resources === undefined) return [];
-  const errors = allErrors(
-    countErrors(resources.limits, `${path}.limits`),
-    countErrors(resources.requests, `${path}.requests`),
-  );
+  const { limits = {}, requests = {} } = resources;
+  const errors = allErrors(countErrors(limits, `${path}.limits`), countErrors(requests, `${path}.requests`));
   if (errors.length > 0) return errors;
-  const limits = new Map(Object.entries(resources.limits ?? {}));
-  const [goodNames, goodLimits] = [new Set<string>(), new Set<string>()];
-  let isBaseNamed = limits.has('cpu') || limits.has('memory');
-  let isHugePagesNamed = false;
-  for (const [name, text] of limits) {
-    isHugePagesNamed ||= isHugePages(name);
+  for (const name of Object.keys(limits)) {
+    const text = limits[name] as string;
     const at = `${path}.limits[${name}]`;
-    const nameErrors = validateResourceName(name, at);
-    if (nameErrors.length === 0) goodNames.add(name);
-    const found = allErrors(nameErrors, validateAmount(name, text, at), validateHugePages(name, text, at));
-    if (found.length === 0) goodLimits.add(name);
-    else errors.push(...found);
+    errors.push(
+      ...validateResourceName(name, at),
+      ...validateAmount(name, text, at),
+      ...validateHugePages(name, text, at),
+    );
   }
-  for (const [name, text] of Object.entries(resources.requests ?? {})) {
-    const limit = limits.get(name);
-    if (text === limit && goodLimits.has(name)) continue;
-    isBaseNamed ||= name === 'cpu' || name === 'memory';
-    isHugePagesNamed ||= isHugePages(name);
+  const areLimitsValid = errors.length === 0;
+  for (const name of Object.keys(requests)) {
+    const text = requests[name] as string;
+    const limit = Object.hasOwn(limits, name) ? limits[name] : undefined;
+    const isNameValid = areLimitsValid && limit !== undefined;
+    if (isNameValid && text === limit) continue;
     const at = `${path}.requests[${name}]`;
-    if (!goodNames.has(name)) errors.push(...validateResourceName(name, at));
+    if (!isNameValid) errors.push(...validateResourceName(name, at));
     errors.push(...validateAmount(name, text, at), ...validateHugePages(name, text, at));
     errors.push(...validateAgainstLimit(name, text, limit, path));
   }
-  if (isHugePagesNamed && !isBaseNamed) errors.push(forbidden(path, 'HugePages require cpu or memory'));
+  const names = Object.keys(limits).concat(Object.keys(requests));
+  if (names.some(isHugePages) && !names.includes('cpu') && !names.includes('memory'))
+    errors.push(forbidden(path, 'HugePages require cpu or memory'));
   errors.push(...validateClaims(resources, claimNames, `${path}.claims`));
   return errors;
 }
