@@ -84,6 +84,16 @@ test('the error for a removed copy suggests unsetting KUBECONFIG, unless the cop
   expect(text(COPY)).not.toContain('unset');
 });
 
+test('a missing kubeconfig that KUBECONFIG names is reported with the variable', () => {
+  const error = new UserError('the kubeconfig /nope does not exist', { cause: { code: 'ENOENT' } });
+  const text = (KUBECONFIG: string): string =>
+    (explainUnread(error, ['/nope'], undefined, { ...USER, KUBECONFIG }, none, none, none, () => []) as Error).message;
+  expect(text('/nope')).toBe(
+    "the kubeconfig /nope does not exist: the variable KUBECONFIG names it; correct it, or type 'unset KUBECONFIG'",
+  );
+  expect(text('/other')).toBe('the kubeconfig /nope does not exist');
+});
+
 test('several kubeconfigs, and other errors, are left as they are', () => {
   const error = new UserError('x', { cause: Object.assign(new Error(), { code: 'ENOENT' }) });
   expect(explainUnread(error, [COPY, '/y'], undefined, USER)).toBe(error);

@@ -63,6 +63,10 @@ export function explainUnread(
       { cause: error.cause },
     );
   }
+  if (code === 'ENOENT' && dataDir === undefined && env['KUBECONFIG'] === path)
+    return new UserError(`${error.message}: the variable KUBECONFIG names it; correct it, or type 'unset KUBECONFIG'`, {
+      cause: error.cause,
+    });
   const isOwn = isCopy || path === `${folder ?? DEFAULT_DATA_DIR}/kubeconfig`;
   if (code !== 'EACCES' || !isOwn) return error;
   return new UserError(
