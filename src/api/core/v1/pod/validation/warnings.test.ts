@@ -22,7 +22,7 @@ it.each<[string, Partial<PodSpec>, Partial<Pod['metadata']>, string[]]>([
   ],
   [
     'a deprecated node label',
-    { nodeSelector: { 'beta.kubernetes.io/arch': 'amd64', 'kubernetes.io/os': 'linux' } },
+    { nodeSelector: { 'beta.kubernetes.io/arch': 'amd64', 'kubernetes.io/os': 'linux', constructor: 'x' } },
     {},
     ['spec.nodeSelector[beta.kubernetes.io/arch]: deprecated since v1.14; use "kubernetes.io/arch" instead'],
   ],
