@@ -72,7 +72,9 @@ const deprecatedLabels: Readonly<Record<string, string>> = {
 
 const nodeLabelWarnings = (spec: PodSpec): string[] =>
   Object.keys(spec.nodeSelector ?? {})
-    .flatMap((key) => (Object.hasOwn(deprecatedLabels, key) ? [`spec.nodeSelector[${key}]: ${deprecatedLabels[key]}`] : []))
+    .flatMap((key) =>
+      Object.hasOwn(deprecatedLabels, key) ? [`spec.nodeSelector[${key}]: ${deprecatedLabels[key]}`] : [],
+    )
     .concat(
       (spec.topologySpreadConstraints ?? []).flatMap(({ labelSelector }, index) =>
         labelSelector
