@@ -9,8 +9,9 @@
 import { existsSync, statSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { delimiter, join } from 'node:path';
-import { type HttpClient, httpClient, isOtherServer, isSilence } from '../client/http-client.ts';
+import { type HttpClient, httpClient, isOtherServer } from '../client/http-client.ts';
 import { readKubeconfigs } from '../client/kubeconfig.ts';
+import { isSilence } from '../client/silence.ts';
 import { DEFAULT_DATA_DIR, isKubectlPlugin, kubeconfigPath } from '../engine/settings.ts';
 import { UserError } from '../platform/files.ts';
 import { type Hints, hintsFor } from './hints.ts';
@@ -18,12 +19,9 @@ import { dataFolderOf } from './kubeconfig/engine-folders.ts';
 import { engineHangs, engineSilent, explainUnread, otherServer } from './kubeconfig/lost-engine.ts';
 import { isOnlyForRoot, onlyForRoot, ownKubeconfig } from './kubeconfig/own-kubeconfig.ts';
 import { engineRunsIn, otherEngines } from './kubeconfig/which-engine.ts';
-import { slowNotice } from './progress/slow-answer.ts';
+import { patience, SILENCE_MILLIS } from './progress/slow-answer.ts';
 import { notRunning } from './service/not-running.ts';
 import { runsAsService } from './service/service-state.ts';
-
-/** A command fails if the API server is silent for this long. */
-const SILENCE_MILLIS = 30_000;
 
 export interface TargetOptions {
   kubeconfig?: string;
@@ -59,8 +57,7 @@ export async function resolveTarget(options: TargetOptions): Promise<Target> {
   return {
     client: httpClient({
       ...server,
-      silenceMillis: SILENCE_MILLIS,
-      sent: slowNotice(),
+      ...patience(),
       unreachable: (error) => {
         if (isSilence(error)) return engineHangs(server.server, SILENCE_MILLIS, paths, dataDir, process.env);
         if (isOtherServer(error)) return otherServer(server.server, paths, dataDir, process.env);

@@ -16,6 +16,7 @@ import type { DeleteOptions, ResourceApi, WatchEvent, WriteOptions } from '../po
 import type { Client } from './client.ts';
 import { jsonLines } from './json-lines.ts';
 import { queryText, resourcePath } from './paths.ts';
+import { limitSilence } from './silence.ts';
 import { clientOf } from './typed-client.ts';
 
 export interface HttpClientOptions {
@@ -29,24 +30,16 @@ export interface HttpClientOptions {
   token?: string;
   /** Returns the error message for a server that cannot be reached. Undefined: the message names the server and the error. */
   unreachable?: (error: NodeJS.ErrnoException) => string | undefined;
-  /** A call fails if the server is silent for this long. Does not apply to watches or to open(). Undefined: SILENCE_MILLIS. */
+  /**
+   * A call fails if the server is silent for this long; a watch, open() or post() only if its TLS handshake takes this long. Undefined:
+   * SILENCE_MILLIS.
+   */
   silenceMillis?: number;
-  /** Is called when a call to which `silenceMillis` applies is sent. The returned function is called when the server answers or the call fails. */
+  /** Is called when a call is sent. The returned function is called when `silenceMillis` no longer applies or the call fails. */
   sent?: () => () => void;
 }
 
 const SILENCE_MILLIS = 60_000;
-
-/** The server has not refused the connection, but does not answer. */
-class SilentServerError extends Error {
-  constructor(millis: number) {
-    super(`the server has not answered for ${millis / 1000} s`);
-  }
-}
-
-/** Whether the call failed because the server neither refused the connection nor answered. `error`: also one that a call rejects with. */
-export const isSilence = (error: unknown): boolean =>
-  error instanceof SilentServerError || (error as Error).cause instanceof SilentServerError;
 
 export interface HttpClient extends Client {
   /**
@@ -61,7 +54,7 @@ export interface HttpClient extends Client {
 export function httpClient(options: HttpClientOptions): HttpClient {
   const connected = connection(options);
   return {
-    ...clientOf(httpBackend(connected, options.silenceMillis ?? SILENCE_MILLIS)),
+    ...clientOf(httpBackend(connected)),
     open: (path, signal) => connected.open({ method: 'GET', path }, { signal }),
     post: async (path, signal) => {
       const response = await connected.open({ method: 'POST', path }, { signal });
@@ -79,16 +72,22 @@ interface Call {
   onWarning?: (text: string) => void;
 }
 
+interface CallSettings {
+  signal?: AbortSignal;
+  /** Whether the server must answer within `silenceMillis`, not only complete the TLS handshake. */
+  answersSoon?: boolean;
+}
+
 interface Connection {
   /** Resolves once the headers of the response have arrived; the caller reads the body. Rejects unless the status is 2xx. */
-  open(call: Call, options: { signal?: AbortSignal; timeoutMillis?: number }): Promise<IncomingMessage>;
+  open(call: Call, options: CallSettings): Promise<IncomingMessage>;
 }
 
 function connection(options: HttpClientOptions): Connection {
-  const { caPem, certPem, keyPem, token } = options;
+  const { caPem, certPem, keyPem, token, silenceMillis = SILENCE_MILLIS } = options;
   const certificate = certPem === undefined || keyPem === undefined ? {} : { cert: certPem, key: keyPem };
   const agent = new Agent({ keepAlive: true, ca: caPem, ...certificate });
-  const send = (call: Call, settings: { signal?: AbortSignal; timeoutMillis?: number }): Promise<IncomingMessage> =>
+  const send = (call: Call, settings: CallSettings): Promise<IncomingMessage> =>
     new Promise((resolve, reject) => {
       const body = call.body === undefined ? undefined : Buffer.from(JSON.stringify(call.body.value));
       const headers = {
@@ -99,7 +98,7 @@ function connection(options: HttpClientOptions): Connection {
       };
       const url = new URL(call.path, options.server);
       const outgoing = request(url, { method: call.method, agent, headers, signal: settings.signal }, resolve);
-      if (settings.timeoutMillis !== undefined) limitSilence(outgoing, settings.timeoutMillis, options.sent?.());
+      limitSilence(outgoing, silenceMillis, settings.answersSoon === true, options.sent?.());
       outgoing.on('error', (error) => reject(isStale(outgoing, error, call) ? new StaleConnection() : error));
       outgoing.end(body);
     });
@@ -120,19 +119,6 @@ function connection(options: HttpClientOptions): Connection {
       return response;
     },
   };
-}
-
-function limitSilence(outgoing: ClientRequest, millis: number, answered?: () => void): void {
-  const giveUp = (): void => void outgoing.destroy(new SilentServerError(millis));
-  // The timeout of the request covers its response, but begins only after the TLS handshake.
-  outgoing.setTimeout(millis, giveUp);
-  const timer = setTimeout(giveUp, millis);
-  const end = (): void => {
-    clearTimeout(timer);
-    answered?.();
-  };
-  // A call that the agent cancels has no error, and one with a response may have an error later.
-  for (const event of ['response', 'error', 'close'] as const) outgoing.once(event, end);
 }
 
 /** The errors of TLS about a server whose certificate is not from the authority in the kubeconfig. */
@@ -185,9 +171,9 @@ async function failureOf(response: IncomingMessage): Promise<ApiError> {
   });
 }
 
-function httpBackend(connection: Connection, timeoutMillis: number): ResourceApi {
+function httpBackend(connection: Connection): ResourceApi {
   async function send<T>(call: Call): Promise<T> {
-    const response = await connection.open(call, { timeoutMillis });
+    const response = await connection.open(call, { answersSoon: true });
     try {
       return JSON.parse(await readText(response)) as T;
     } catch (error) {

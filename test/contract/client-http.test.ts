@@ -11,7 +11,8 @@ import { makeAuthority, makeLeaf } from '../../src/apiserver/pki/certificates.ts
 import { hintsFor } from '../../src/cli/hints.ts';
 import { skipEntry } from '../../src/cli/skip.ts';
 import type { Client } from '../../src/client/client.ts';
-import { httpClient, isSilence } from '../../src/client/http-client.ts';
+import { httpClient } from '../../src/client/http-client.ts';
+import { isSilence } from '../../src/client/silence.ts';
 import { notFound } from '../../src/machinery/status.ts';
 import type { WatchEvent } from '../../src/ports/backend.ts';
 
@@ -184,6 +185,13 @@ test('a call to a server that accepts the connection but never answers fails aft
   expect(error).toMatchObject({ code: 503, message: expect.stringContaining('has not answered for 0.05 s') });
   expect(isSilence(error)).toBe(true);
   expect(log.slice(0, 2)).toEqual(['sent', 'ended']);
+  const { signal } = new AbortController();
+  for (const call of [
+    silent.open('/log', signal),
+    silent.post('/copy', signal),
+    silent.api.watch(PODS, {}, () => undefined, signal),
+  ])
+    expect(isSilence(await call.catch((reason: unknown) => reason))).toBe(true);
 });
 
 test('a server with a certificate of another authority is reported as another server than that of the kubeconfig', async () => {

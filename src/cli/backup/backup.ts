@@ -27,6 +27,7 @@ import { userName } from '../../platform/programs/user-name.ts';
 import { forgetHistory } from '../../store/lmdb/copy-file.ts';
 import { openLmdbStore } from '../../store/lmdb/lmdb-store.ts';
 import { orOtherFolder } from '../kubeconfig/engine-folders.ts';
+import { patience } from '../progress/slow-answer.ts';
 import { describeSource, type Source, writeArchive } from './archive-writer.ts';
 import { interruption } from './interruption.ts';
 import { BACKUP_FORMAT, type Manifest, STORE_PATH } from './manifest.ts';
@@ -134,7 +135,7 @@ async function copyWithKeys(dataDir: string): Promise<Source[]> {
 async function copyNow(dataDir: string): Promise<void> {
   const pid = dataDirOwner(dataDir);
   if (pid === undefined) return copyStopped(dataDir);
-  const client = await clientFromKubeconfig(kubeconfigPath(dataDir));
+  const client = await clientFromKubeconfig(kubeconfigPath(dataDir), patience());
   await client.post(COPY_STORE_PATH, new AbortController().signal).catch((error: unknown) => {
     if (isApiError(error, 'NotFound')) {
       throw new UserError(`the running engine (PID ${pid}) is of an older lifepod: restart it, and try again`);

@@ -1,6 +1,9 @@
 /** Says that the API server does not answer, while a command waits for it. */
 import { systemTimers } from '../../platform/node-js.ts';
 
+/** A command fails if the API server is silent for this long. */
+export const SILENCE_MILLIS = 30_000;
+
 const SLOW_MILLIS = 5000;
 const SLOW = 'the API server has not answered for 5 s: waiting for it';
 
@@ -18,3 +21,6 @@ export function slowNotice(
     return () => timer.cancel();
   };
 }
+
+/** Returns the options of a client for a command: how long it waits for the API server, and what it says meanwhile. */
+export const patience = () => ({ silenceMillis: SILENCE_MILLIS, sent: slowNotice() });

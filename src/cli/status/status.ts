@@ -7,7 +7,7 @@
  */
 import { podSummary } from '../../api/core/v1/pod/status/summary.ts';
 import type { Pod } from '../../api/generated/types.ts';
-import { isSilence } from '../../client/http-client.ts';
+import { isSilence } from '../../client/silence.ts';
 import { isApiError } from '../../machinery/status.ts';
 import { UserError } from '../../platform/files.ts';
 import { machineClock } from '../../platform/node-js.ts';
