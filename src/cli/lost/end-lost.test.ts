@@ -18,9 +18,9 @@ import { endLost, endLostEngines, refuseMoved } from './end-lost.ts';
 
 const { signal } = new AbortController();
 
-async function lostEngine(end = 'rm -r "$3"'): Promise<{ pid: number; dataDir: string }> {
+async function lostEngine(end = 'rm -r "$3"', umask = '077'): Promise<{ pid: number; dataDir: string }> {
   const dataDir = realpathSync(mkdtempSync(join(tmpdir(), 'lifepod-lost-')));
-  const script = `exec 3> "$3/lock"; ${end}; echo; read line`;
+  const script = `umask ${umask}; exec 3> "$3/lock"; ${end}; echo; read line`;
   const engine = spawn('/bin/sh', ['-c', script, '/cli/main.ts', 'up', '--data-dir', dataDir], {
     stdio: ['pipe', 'pipe', 'inherit'],
   });
@@ -55,6 +55,12 @@ test.each([
   ]);
   expect(cleared).toEqual([dataDir]);
   expect(await endLost(dataDir, (line) => said.push(line), signal, hasPods, clear)).toBe(false);
+});
+
+test('a process that has a lock open that every user can read is not an engine', async () => {
+  const { pid, dataDir } = await lostEngine('mv "$3" "$3.moved"', '022');
+  onTestFinished(() => rmSync(`${dataDir}.moved`, { recursive: true }));
+  expect(movedEngines(dataDir).filter((each) => each.pid === pid)).toEqual([]);
 });
 
 test('lifepod down ends an engine whose data folder was moved, and names it if the new path is given', async () => {

@@ -1,8 +1,10 @@
 /** Ends what runs of an engine without its data folder (lost-folder.ts), and removes what it has left, for `lifepod down`. */
+import { join } from 'node:path';
 import { lostEngines, movedEngines, movedFrom } from '../../engine/data-folder/engine-processes.ts';
 import { type LostParts, lossText, lostWords } from '../../engine/data-folder/lost-folder.ts';
 import { clearMachine, hasProcesses, hasRuntime } from '../../engine/leftovers.ts';
 import { UserError } from '../../platform/files.ts';
+import { redirectingUser } from '../../platform/folder-owners.ts';
 import { nodePlatform, systemTimers } from '../../platform/node-js.ts';
 import { untilAborted } from '../../platform/on-abort.ts';
 import { haveEnded, sendSignal } from '../../platform/processes.ts';
@@ -32,7 +34,8 @@ export async function endLost(
   sayEnding(dataDir, { pids, hasPods, movedTo: moved[0] }, say);
   await endEngines(dataDir, pids, signal);
   // The mounts of a folder have moved with it.
-  for (const folder of [dataDir, ...moved]) await untilAborted(signal, clear(folder, nodePlatform('error'), signal));
+  for (const folder of [dataDir, ...moved.filter(isStillThere)])
+    await untilAborted(signal, clear(folder, nodePlatform('error'), signal));
   say(hasPods ? `nothing from ${dataDir} is running or mounted any more` : MAY_REMAIN);
   return true;
 }
@@ -52,11 +55,15 @@ export async function endLostEngines(
   const moved = movedFolders(dataDir);
   sayEnding(dataDir, { pids, hasPods: false, movedTo: moved[0] }, say);
   await endEngines(dataDir, pids, signal);
-  for (const folder of moved) await untilAborted(signal, clear(folder, nodePlatform('error'), signal));
+  for (const folder of moved.filter(isStillThere))
+    await untilAborted(signal, clear(folder, nodePlatform('error'), signal));
   // A private containerd may be that of the other engine.
   say(MAY_REMAIN);
   return true;
 }
+
+/** While the engine ends, a user who owns a folder above could replace the folder by a link. */
+const isStillThere = (folder: string): boolean => redirectingUser(join(folder, 'lock')) === undefined;
 
 const movedFolders = (dataDir: string): string[] => movedEngines(dataDir).map(({ folder }) => folder);
 

@@ -59,9 +59,10 @@ export function engineState(
 }
 
 /**
- * Returns those of `pids` that have the deleted lock file of the data folder open, and the engines of movedEngines(). Omits processes with another root folder, such as those
- * of a container, whose paths belong to another file system. Omits processes and files of users, who can choose the command line of a
- * process, and the path of a file in a mount namespace. Only root can see the open files of other users' processes.
+ * Returns those of `pids` that have the deleted lock file of the data folder open, and the engines of movedEngines(). Omits processes with
+ * another root folder, such as those of a container, whose paths belong to another file system. Omits processes and files of users, who can
+ * choose the command line of a process, also of a set-user-ID program of root, and the path of a file in a mount namespace. Only root can
+ * see the open files of other users' processes.
  */
 export function lostEngines(
   dataDir: string,
@@ -143,19 +144,24 @@ export function hasLockOpen(dataDir: string, pid: number): boolean {
 /** `link` is the text with which the kernel refers to the file. */
 const hasDeletedOpen = (pid: number, link: string): boolean =>
   // The name of a file that exists may end with "(deleted)".
-  openFiles(pid).some((file) => file.link === link && file.nlink === 0 && isOfRoot(file.uid));
+  openFiles(pid).some(
+    (file) => file.link === link && file.nlink === 0 && isOfRoot(file.uid) && isPrivateFile(file.mode),
+  );
+
+/** A user can start a set-user-ID program of root with any file that this user can open, but not with a private file of root. */
+const isPrivateFile = (mode: number): boolean => (mode & 0o170077) === 0o100000;
 
 /** Returns undefined if the process has no lock open, or if this process finds another file at its path. */
 function folderOfLock(pid: number): string | undefined {
-  const lock = openFiles(pid).find(({ link, uid, ino, dev }) => {
-    if (link !== lockPath(dirname(link)) || !isOfRoot(uid)) return false;
+  const lock = openFiles(pid).find(({ link, uid, mode, ino, dev }) => {
+    if (link !== lockPath(dirname(link)) || !isOfRoot(uid) || !isPrivateFile(mode)) return false;
     const found = statSync(link, { throwIfNoEntry: false });
     return found?.ino === ino && found.dev === dev;
   });
   return lock === undefined ? undefined : dirname(lock.link);
 }
 
-type OpenFile = { link: string } & Pick<Stats, 'nlink' | 'uid' | 'ino' | 'dev'>;
+type OpenFile = { link: string } & Pick<Stats, 'nlink' | 'uid' | 'mode' | 'ino' | 'dev'>;
 
 /** Returns none if the process has ended, or belongs to another user. */
 function openFiles(pid: number): OpenFile[] {
@@ -163,8 +169,8 @@ function openFiles(pid: number): OpenFile[] {
   try {
     return readdirSync(folder).flatMap((fd) => {
       try {
-        const { nlink, uid, ino, dev } = statSync(join(folder, fd));
-        return [{ link: readlinkSync(join(folder, fd)), nlink, uid, ino, dev }];
+        const { nlink, uid, mode, ino, dev } = statSync(join(folder, fd));
+        return [{ link: readlinkSync(join(folder, fd)), nlink, uid, mode, ino, dev }];
       } catch {
         // The process has closed the file since readdirSync().
         return [];
