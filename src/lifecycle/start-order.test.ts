@@ -222,6 +222,12 @@ describe('sandbox and volumes', () => {
     const runs = [running('app', { sandboxId: 's2' })];
     expect(asked(decided({ observed, runs }))).toEqual(['removeSandbox/s0']);
   });
+  it('an earlier sandbox is kept while it contains the latest run of a container', () => {
+    const lost = (attempt: number) => sandbox(attempt, { ready: false, stopped: true });
+    const observed = { sandboxes: [lost(0), lost(1), sandbox(2)] };
+    const runs = [exited('app', 0, -9, { sandboxId: 's0' })];
+    expect(asked(decided({ observed, runs }))).not.toContain('removeSandbox/s0');
+  });
 });
 
 describe('images ahead of their turn', () => {

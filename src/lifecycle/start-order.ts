@@ -38,10 +38,12 @@ export function* advancePod(view: PodView): Rule {
     yield* replaceSandbox(view);
     return yield* lookForImages(view, 0);
   }
-  // Kept for the logs of the containers that ran in it.
+  // A sandbox is removed together with its runs, of which the latest ones and those of the previous sandbox are needed.
   const attempt = view.sandbox?.attempt ?? 0;
+  const isNeeded = (id: string): boolean => view.all.some(({ latest }) => latest?.sandboxId === id);
   for (const old of view.observed.sandboxes)
-    if (old.attempt < attempt - 1 && !dead.includes(old)) yield act({ kind: 'removeSandbox', id: old.id });
+    if (old.attempt < attempt - 1 && !dead.includes(old) && !isNeeded(old.id))
+      yield act({ kind: 'removeSandbox', id: old.id });
 
   const turn = progress === 'running' ? view.init.length : progress.initializing;
   const sidecars = view.init.slice(0, turn).filter(({ sidecar }) => sidecar);

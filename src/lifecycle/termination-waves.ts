@@ -170,7 +170,8 @@ function* stopSandboxes({ observed }: PodView): Rule<boolean> {
 }
 
 /**
- * Ends the runs of a lost sandbox, then creates the next sandbox, with a back-off after sandboxes that ended at their start. `end`: the termination, if the Pod still has entries to run.
+ * Ends the runs of a lost sandbox, then creates the next one, with a back-off after sandboxes that ended at their start. `end`: the
+ * termination, if the Pod still has entries to run.
  */
 export function* replaceSandbox(view: PodView, end?: End): Rule {
   const { now, observed, sandbox, restartPolicy } = view;
