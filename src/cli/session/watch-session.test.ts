@@ -242,9 +242,27 @@ test('a session whose sandboxes end at their start is over after two minutes, al
     timers.advance(OBSTACLE_MILLIS / 4);
     await setStatus('one', ready('True'));
   }
+  await setStatus('one', ready('False'));
   timers.advance(OBSTACLE_MILLIS / 4);
   expect(await watched.over).toMatch(/^pod\/one cannot start for 120 s: its sandbox ends right after its start/);
   expect(said[0]).toMatch(/^pod\/one waits: its sandbox ends right after its start; make sure that the sandbox image /);
+});
+
+test('a session whose second sandbox remains continues, although nothing else of the Pod changes', async () => {
+  const { backend, watched, said, timers, setStatus } = await watch();
+  const one = await backend.set(PODS, podOf('one', { labels }));
+  watched.created(one);
+  watched.complete();
+  await backend.set(EVENTS, eventOf(one, 'SandboxChanged', 'Pod sandbox changed', 1, 'Normal'));
+  await vi.waitFor(() => expect(said).toHaveLength(1));
+  const lastTransitionTime = new Date(timers.now()).toISOString();
+  await setStatus('one', {
+    ...status(CREATING),
+    conditions: [{ type: 'PodReadyToStartContainers', status: 'True', lastTransitionTime }],
+  });
+  timers.advance(2 * OBSTACLE_MILLIS);
+  await new Promise(setImmediate);
+  expect(await Promise.race([watched.over, Promise.resolve('continues')])).toBe('continues');
 });
 
 test('a session whose container never gets its first process is over after two minutes, and reports it once', async () => {

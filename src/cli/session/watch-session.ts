@@ -286,6 +286,9 @@ class Watched {
     const { timers } = this.#options.platform;
     if (this.#options.signal.aborted) return;
     if (isOver(this.state)) this.over.resolve(undefined);
+    // The obstacle of a sandbox also ends with time.
+    for (const [uid, { object, isGone }] of this.#pods)
+      if (this.#obstructed.has(uid)) this.#noteObstacle(object, isGone);
     const verdict = giveUp(this.#obstructed, timers.now());
     this.#timer?.cancel();
     this.#timer = undefined;

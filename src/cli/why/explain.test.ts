@@ -409,6 +409,15 @@ explains({
     ],
     advice: /^make sure that the sandbox image of the container runtime is intact /,
   },
+  'a sandbox that is lost long after its start': {
+    status: { containerStatuses: [waiting('app', 'ContainerCreating', '', { containerID: '' })] },
+    steps: [
+      [90, 'SandboxReady', { attempt: 0 }],
+      [3, 'SandboxLost', { attempt: 0 }],
+      [1, 'SandboxReady', { attempt: 1 }],
+    ],
+    sentence: 'p is starting: container app is about to run.',
+  },
   'a sandbox that is lost after a container has started in it': {
     status: { containerStatuses: [waiting('app', 'ContainerCreating', '', { containerID: '' })] },
     steps: [

@@ -122,8 +122,8 @@ function restarting(subject: Living, shown: Shown): Explanation {
 }
 
 /**
- * Explains a Pod whose sandboxes end before a container has started in them, usually because the sandbox image is broken. Returns undefined if
- * a container has started in the last sandbox that ended, or if a later sandbox counts as intact.
+ * Explains a Pod whose sandboxes end soon, before a container has started in them, usually because the sandbox image is broken. Returns
+ * undefined if a container has started in the last sandbox that ended, or if this or a later sandbox has lived for INTACT_MILLIS.
  */
 export function explainEndedSandbox(subject: Living): Explanation | undefined {
   const steps = subject.transitions.toSorted((a, b) => a.at - b.at);
@@ -132,6 +132,7 @@ export function explainEndedSandbox(subject: Living): Explanation | undefined {
   const ready = steps.findIndex(({ type, attempt }) => type === 'SandboxReady' && attempt === ended.attempt);
   const since = steps.slice(ready);
   if (ready < 0 || since.some(({ type }) => type === 'Started' || type === 'SandboxFailed')) return undefined;
+  if (ended.at - (steps[ready]?.at ?? 0) > INTACT_MILLIS) return undefined;
   const next = since.findLast(({ type, attempt }) => type === 'SandboxReady' && attempt !== ended.attempt);
   if (next !== undefined && subject.now - next.at > INTACT_MILLIS) return undefined;
   const started = steps.findLastIndex(({ type }) => type === 'Started');
