@@ -154,6 +154,8 @@ test('Jobs, StatefulSets and DaemonSets whose last Pods were refused are trouble
   expect((await readWorkloads(clientOf(backend), 'b', HINTS)).troubles).toEqual([]);
   backend.failNext('list events', forbidden(EVENTS, '', 'no'));
   expect((await readWorkloads(clientOf(backend), 'a', HINTS)).unread).toEqual([
-    expect.stringMatching(/^Events: events\S* is forbidden: no: Jobs that cannot create Pods are not reported$/),
+    expect.stringMatching(
+      /^Events: events\S* is forbidden: no: Jobs, StatefulSets and DaemonSets that cannot create Pods are not reported$/,
+    ),
   ]);
 });

@@ -29,7 +29,7 @@ const LACKS_PODS: { readonly [kind: string]: (object: KubeObject) => boolean } =
 
 const uidOfEvent = ({ involvedObject }: CoreV1Event): string => involvedObject.uid ?? '';
 
-/** `namespace`: undefined for all namespaces. Omits kinds that the user may not read. */
+/** `namespace`: undefined for all namespaces. */
 export async function readRefused(
   client: Client,
   namespace: string | undefined,
@@ -38,6 +38,7 @@ export async function readRefused(
   const where = namespace === undefined ? {} : { namespace };
   const eventsOf = async (reason: string): Promise<CoreV1Event[]> =>
     (await client.resource<CoreV1Event>(EVENTS).list({ ...where, fieldSelector: `reason=${reason}` })).items;
+  const unread: string[] = [];
   try {
     const refusals = (await eventsOf('FailedCreate')).filter(isRefusal);
     const kinds = new Set(refusals.map(({ involvedObject }) => involvedObject.kind));
@@ -50,20 +51,34 @@ export async function readRefused(
     );
     const found = await Promise.all(
       types.map(async ({ kind, names, resource }) => {
-        const { items } = await client.resource<KubeObject>(resource).list(where).catch(noneIfRefused);
+        const { items } = await client
+          .resource<KubeObject>(resource)
+          .list(where)
+          .catch((error: unknown) => {
+            if (isApiError(error, 'Forbidden')) unread.push(`${kind}s: ${error.message}`);
+            else if (!isApiError(error, 'NotFound')) throw error;
+            return { items: [] };
+          });
         return items
           .filter((object) => object.metadata.deletionTimestamp === undefined && LACKS_PODS[kind]?.(object) === true)
           .flatMap((object) =>
-            troubleOf(object, kind as Trouble['kind'], failed.get(uidOf(object)) ?? [], (name) =>
-              hints.lifepod(`why ${names[0]}/${name} -n ${object.metadata.namespace}`),
+            troubleOf(
+              object,
+              kind as Trouble['kind'],
+              failed.get(uidOf(object)) ?? [],
+              created.get(uidOf(object)) ?? 0,
+              (name) => hints.lifepod(`why ${names[0]}/${name} -n ${object.metadata.namespace}`),
             ),
           );
       }),
     );
-    return { troubles: found.flat(), unread: [] };
+    return { troubles: found.flat(), unread };
   } catch (error) {
     if (!isApiError(error, 'Forbidden')) throw error;
-    return { troubles: [], unread: [`Events: ${error.message}: Jobs that cannot create Pods are not reported`] };
+    return {
+      troubles: [],
+      unread: [`Events: ${error.message}: Jobs, StatefulSets and DaemonSets that cannot create Pods are not reported`],
+    };
   }
 }
 
@@ -76,20 +91,16 @@ function lastTimes(events: readonly CoreV1Event[]): Map<string, Millis> {
   return times;
 }
 
-function noneIfRefused(error: unknown): { items: [] } {
-  if (isApiError(error, 'Forbidden') || isApiError(error, 'NotFound')) return { items: [] };
-  throw error;
-}
-
 function troubleOf(
   { metadata: { name, namespace = 'default', uid } }: KubeObject,
   kind: Trouble['kind'],
   refusals: readonly CoreV1Event[],
+  after: Millis,
   commandFor: (name: string) => string,
 ): Trouble[] {
   const [last] = [...refusals].sort((a, b) => lastTime(b) - lastTime(a));
   if (last === undefined) return [];
-  const since = Math.min(...refusals.map((each) => parseTime(each.firstTimestamp) ?? lastTime(each)));
+  const since = Math.max(after, Math.min(...refusals.map((each) => parseTime(each.firstTimestamp) ?? lastTime(each))));
   const message = `${name} cannot create Pods: ${refusalText(last)}`;
   return [{ kind, namespace, name, uid, reason: 'FailedCreate', since, message, command: commandFor(name) }];
 }
