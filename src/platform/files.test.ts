@@ -75,6 +75,11 @@ test('a data folder in a file system that creates no folders is refused', () => 
   );
 });
 
+test('a data folder behind a symbolic link to a missing folder is refused', () => {
+  symlinkSync(join(folder, 'missing'), join(folder, 'link'));
+  expect(() => ensureDataDir(join(folder, 'link'))).toThrow(/symbolic link in its path leads to a missing folder/);
+});
+
 test('writeFileAtomic replaces content and mode and leaves no temporary file', () => {
   const path = join(folder, 'x');
   writeFileSync(path, 'old', { mode: 0o644 });

@@ -18,7 +18,7 @@ import {
 } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { foreignContent, foreignFolder, foreignLink } from './folder-owners.ts';
-import { createFolders, isOtherThanFolder } from './folders/folders.ts';
+import { createFolders, creationProblem, isOtherThanFolder } from './folders/folders.ts';
 import { namingFile } from './folders/written-file.ts';
 import { missingProgram } from './programs/programs.ts';
 
@@ -83,8 +83,8 @@ export function ensurePrivateFolder(path: string): void {
 }
 
 /**
- * Creates the user's data folder or makes it private, like ensurePrivateFolder(). Returns the created folders, for removeFolders(). Throws
- * a UserError if this fails, or if the folder or an entry of it belongs to another user.
+ * Like ensurePrivateFolder(), for the user's data folder. Returns the created folders, for removeFolders(). Throws a UserError if this fails,
+ * or if the folder or an entry of it belongs to another user.
  */
 export function ensureDataDir(path: string): string[] {
   try {
@@ -97,8 +97,9 @@ export function ensureDataDir(path: string): string[] {
   } catch (error) {
     if (error instanceof UserError) throw error;
     if (hasCode(error, 'EEXIST') || hasCode(error, 'ENOTDIR')) throw notAFolder(path);
-    const message = hasCode(error, 'ENOENT') ? 'its file system allows no new folders' : (error as Error).message;
-    throw new UserError(`the data folder ${path} cannot be created (${message}): choose another --data-dir`);
+    throw new UserError(
+      `the data folder ${path} cannot be created (${creationProblem(error)}): choose another --data-dir`,
+    );
   }
 }
 

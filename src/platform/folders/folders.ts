@@ -44,3 +44,11 @@ export function removeIfEmpty(folder: string): void {
     rmdirSync(folder);
   } catch {}
 }
+
+/** `error`: an error of createFolders(). */
+export function creationProblem(error: unknown): string {
+  const { code, syscall, message } = error as NodeJS.ErrnoException;
+  if (code !== 'ENOENT') return message;
+  if (syscall === 'mkdir') return 'its file system allows no new folders';
+  return 'a symbolic link in its path leads to a missing folder, which must be created or mounted';
+}
