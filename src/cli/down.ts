@@ -47,7 +47,7 @@ type Say = (line: string) => void;
 
 const downAgain = (dataDir: string): string => hintsFor({ dataDir }, process.env).engine('down');
 
-/** If an engine had lost the folder, its containers may remain, and endLostEngines() reports them. */
+/** `hadLost`: an earlier engine has lost the folder. Its containers may remain in the runtime of the machine: endLostEngines() says so. */
 const nothingLeft = (dataDir: string, hadLost: boolean): string =>
   `nothing ${hadLost ? 'else ' : ''}from ${dataDir} is running or mounted any more`;
 

@@ -2,7 +2,7 @@
 import type { KubeObject } from '../../machinery/meta.ts';
 import { type Entry, lowerBound, putEntry, removeEntry } from './sorted-entries.ts';
 
-/** Two IndexedField objects with the same `field` are two versions of the field, for example because the kind was replaced. */
+/** Indexes compare these objects by identity: a list with a new object for the same field rebuilds the index. */
 export interface IndexedField {
   /** The name in field selectors, such as `spec.nodeName`. */
   field: string;
@@ -41,7 +41,7 @@ export class FieldIndex {
     if (entries.length === 0) this.#byValue.delete(value);
   }
 
-  /** Returns the objects with the value, in key order. `prefix` is a prefix of the keys and must end with '/'. */
+  /** Returns the objects that have the value and whose keys begin with `prefix`, in key order. `prefix` must end with '/'. */
   list(value: string, prefix: string): KubeObject[] {
     const entries = this.#byValue.get(value) ?? [];
     // '0' is the character after '/', so this key sorts after all keys with the prefix.

@@ -63,7 +63,7 @@ export function explainUnread(
       { cause: error.cause },
     );
   }
-  if (code === 'ENOENT' && dataDir === undefined && env['KUBECONFIG'] === path)
+  if (code === 'ENOENT' && known === undefined && env['KUBECONFIG'] === path)
     return new UserError(`${error.message}: the variable KUBECONFIG names it; correct it, or type 'unset KUBECONFIG'`, {
       cause: error.cause,
     });

@@ -4,7 +4,7 @@
  *
  * Reads and writes the units (units.ts), and calls systemctl.
  * Invariants:
- *  1. Nothing is installed before an engine with these options is ready on this machine; its settings are then recorded in the data folder.
+ *  1. Nothing is installed before an engine with these options runs on this machine, so that the data folder has its settings.
  *  2. The Pods keep running while systemd takes over.
  *  3. A unit that lifepod has not written, or that runs an engine on another data folder, remains unchanged.
  */

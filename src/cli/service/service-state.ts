@@ -42,8 +42,8 @@ export function serviceState(dataDir: string, folder = UNIT_FOLDER, show = showU
 }
 
 /**
- * Returns whether systemd runs the engine now, so that systemctl can stop and restart it. The service of an engine that a user has started
- * is stopped, or fails because the data folder is in use.
+ * Returns whether systemd runs the engine now, so that systemctl must stop and restart it. Beside an engine that a user has started, the
+ * service is stopped, or fails because the data folder is locked.
  */
 export const runsAsService = (dataDir: string, state = serviceState(dataDir)): boolean =>
   state === 'starting' || state === 'running';

@@ -313,7 +313,7 @@ explains({
     evidence: [
       'it was restarted 1×, the last time after code 137 (ContainerStatusUnknown)',
       'code 137 (ContainerStatusUnknown): not an exit code, the node reports it for an end that it does not know',
-      'a container is lost for example with the data of the container runtime; a backup has no containers',
+      'the container runtime has no container if its data was deleted, or after a restore, because a backup contains no containers',
     ],
     advice: /^see its life: lifepod timeline p -n n$/,
   },

@@ -141,7 +141,9 @@ function notFound(subject: Living, shown: Shown, { exitCode, message }: Containe
     evidence: [
       `code ${exitCode} (ContainerStatusUnknown): not an exit code, the node reports it for an end that it does not know`,
       ...(ran
-        ? ['a container is lost for example with the data of the container runtime; a backup has no containers']
+        ? [
+            'the container runtime has no container if its data was deleted, or after a restore, because a backup contains no containers',
+          ]
         : []),
     ],
     actions: [seeTimeline(subject)],

@@ -20,8 +20,8 @@ export interface PodSource {
 
 /**
  * Resolves with the Pod of the name in the namespace, else with the Pod whose UID begins with `given`. Rejects with a UserError if there is
- * no such Pod, if the user may not read it, or if `given` names an object of another type. `consequence` follows the statement that the Pod no longer exists, such as `and its logs are
- * deleted`.
+ * no such Pod, if the user may not read it, or if `given` names an object of another type. `consequence` follows the statement that the Pod
+ * no longer exists, such as `and its logs are deleted`.
  */
 export async function presentPod(source: PodSource, given: string, consequence = ''): Promise<Pod> {
   const { client, namespace, hints } = source;

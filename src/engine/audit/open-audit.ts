@@ -14,7 +14,7 @@ import type { AuditSettings } from './audit-settings.ts';
 
 const MAX_POLICY_BYTES = 3 * 1024 * 1024;
 
-/** Rejects with a UserError if the policy cannot be read or is not valid, or if the file of the log cannot be opened, or is behind another user's link. */
+/** Rejects with a UserError if the policy or the file of the log cannot be used. */
 export async function openAudit(settings: AuditSettings, { timers, log }: Platform, metrics: Metrics): Promise<Audit> {
   const { path, mode, format, maxEventBytes } = settings;
   const policy = readPolicy(settings.policyFile);

@@ -5,7 +5,7 @@ import type { ZoneRecord } from './zone.ts';
 const OPT_BYTES = 11;
 /** Two names of one byte each, and five numbers of four bytes each. */
 const SHORTEST_SOA_BYTES = 22;
-/** The bit AD: the server has verified the DNSSEC signatures. */
+/** The bit AD. In a query, the client asks for this bit; in a response, the server has verified the DNSSEC signatures. Source: RFC 6840. */
 const AUTHENTIC = 0x0020;
 
 export interface ForeignResponse {

@@ -12,7 +12,7 @@ export interface DnsSettings {
   resolvConf: string;
   /** The file in which systemd-resolved lists the servers behind its stub, if `resolvConf` may name the stub. */
   behindStubs?: string;
-  /** 53 if absent. */
+  /** The port of the name servers for names outside the cluster; 53 if absent. */
   serverPort?: number;
 }
 

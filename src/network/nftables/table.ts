@@ -247,7 +247,7 @@ class Owner implements NftTable {
     this.#unknown.delete(section);
   }
 
-  /** Keeps the chains and sets that exist or, if this fails, deletes them first. */
+  /** Keeps the declarations of existing chains and sets, so that dynamic sets keep their elements; if nft(8) fails, creates all again. */
   async #replace(section: SectionName, parts: Section): Promise<void> {
     const existing = await this.#open();
     const replace = async (keepDeclarations: boolean): Promise<void> => {

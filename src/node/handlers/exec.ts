@@ -9,8 +9,8 @@ export type ExecPort = Pick<ContainerRuntime, 'execSync'>;
 export const MAX_OUTPUT = 10 * 1024;
 
 /**
- * Rejects with a HandlerFailure if the command exits with another code than 0 (the message is the start of its output) or times out. Other
- * errors of the runtime are rethrown unchanged.
+ * Rejects with a HandlerFailure if the command times out or fails; if it fails, the message is the start of its output. Other errors of the
+ * runtime are rethrown unchanged.
  */
 export async function execProbe(
   runtime: ExecPort,

@@ -1,6 +1,6 @@
 /**
- * The messages are those of Go's net and net/http, which the kubelet shows. A probe attributes only these failures to the container; any
- * other error of a probe is a problem of the node.
+ * The errors of probes and hooks, with the messages of Go's net and net/http, which the kubelet shows. Only a HandlerFailure makes a probe
+ * fail; after any other error, for example of the node, its result is Unknown.
  */
 import { isIPv6 } from 'node:net';
 

@@ -35,7 +35,7 @@ export function checkHealth(target: GrpcTarget, signal: AbortSignal): Promise<vo
   const method = checkMethod();
   const client = new Client(joinHostPort(target.host, target.port), credentials.createInsecure(), {
     'grpc.primary_user_agent': target.userAgent,
-    // With these options, each call opens a separate, direct connection to the container.
+    // The first two options make each call open a separate, direct connection. The others disable work that such a call does not need.
     'grpc.use_local_subchannel_pool': 1,
     'grpc.enable_http_proxy': 0,
     'grpc.service_config_disable_resolution': 1,

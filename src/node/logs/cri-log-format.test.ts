@@ -152,6 +152,6 @@ it('the log parser drops a record that is longer than 1 MiB when it arrives in p
   expect(parsed({}, record('before') + longest, 'x', `${head}part of it`, `\n${record('next')}`)).toBe(
     'before\nnext\n',
   );
-  // The parser drops a record after the dropped one only if that record is too long itself.
+  // Two consecutive records are too long: the parser drops both, but not the record after them.
   expect(parsed({}, `${longest}x`, `\n${longest}x`, `\n${record('next')}`)).toBe('next\n');
 });

@@ -108,7 +108,10 @@ const GZIP = '.gz';
 const UNFINISHED = '.tmp';
 const NAME = /^(\d{8}-\d{6}(?:-\d{3})?)(\.gz|\.tmp)?$/;
 
-/** During its compression, a rotated file exists under several names. `bytes`: the size of all these files together. */
+/**
+ * One rotated file. `name`: the time of its rotation, such as 20260131-093000. `plain`, `gzip`, `unfinished`: the paths of its existing
+ * forms, of which there are several during compression. `bytes`: their total size.
+ */
 interface Aside {
   name: string;
   plain?: string;

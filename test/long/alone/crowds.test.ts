@@ -17,7 +17,7 @@ const CLIENTS = 2000;
 const OBJECTS = 3000;
 const OBJECT_CHARS = 2000;
 const LIST = '/api/v1/namespaces/crowd/configmaps';
-/** The maximum durations of a request of another user, and of a kubectl, which must also start. The crowd uses the same two cores. */
+/** The maximum durations of a request of another user, and of a run of kubectl, which includes the start of its process. */
 const REQUEST_MILLIS = 2000;
 const KUBECTL_MILLIS = 5000;
 const ROUNDS = 10;

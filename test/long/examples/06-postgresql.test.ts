@@ -1,4 +1,4 @@
-/** Clients are connected when the database shuts down. */
+/** Runs the steps of the example's README, then shuts the database down while clients are connected. */
 import { existsSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startClient } from '../../support/client-command.ts';
