@@ -115,7 +115,12 @@ const properties: Record<string, Property> = {
     if (life.pod.spec?.containers.some(({ livenessProbe, startupProbe }) => livenessProbe ?? startupProbe)) return;
     const terminations = shownTerminations(result);
     const begunAt = terminations[0]?.at ?? Number.POSITIVE_INFINITY;
-    const unseenMillis = SLACK_MILLIS + (life.faults?.length ?? 0) * RETRY_MILLIS + outageMillis(life, result);
+    // A new agent writes the outage to the status before it acts.
+    const unseenMillis =
+      SLACK_MILLIS +
+      (life.faults?.length ?? 0) * RETRY_MILLIS +
+      outageMillis(life, result) +
+      result.absences.length * (life.statusMillis ?? 0);
     for (const { entry, before } of starts(result.trace)) {
       if (!isEntry(entry.name) || isPostExit(life, entry.name)) continue;
       // A start may take effect after the end of the stage or of the entry, or after a forced deletion, and so also after the apps' signal.
