@@ -106,7 +106,7 @@ test('events beyond the limits of the queue are dropped and counted, and this is
   expect(await blocking.sink.add(large)).toBe(false);
 });
 
-test('an event that is too large is recorded without its objects, and dropped if it is still too large', async () => {
+test('an event that is too large is recorded without its objects or with short texts, and lost if it is still too large', async () => {
   const lines: Buffer[] = [];
   const output: Output = {
     append: async (given) => ({ written: lines.push(...given) && given.length }),
@@ -117,13 +117,25 @@ test('an event that is too large is recorded without its objects, and dropped if
   await sink.add(eventOf('a', { requestObject: '{"a":1}', annotations }));
   await sink.add(eventOf('b', { requestObject: JSON.stringify('x'.repeat(500)), responseObject: '"y"', annotations }));
   await sink.add(eventOf('b', { requestObject: JSON.stringify('x'.repeat(900)), responseObject: '"y"', annotations }));
-  expect(await sink.add(eventOf('c', { requestURI: `/${'x'.repeat(1000)}` }))).toBe(true);
+  const long = 'x'.repeat(1000);
+  const user = { name: long, groups: [long], extra: { long: [long] } };
+  const facts = { requestURI: `/${long}`, userAgent: long, user, impersonatedUser: user, objectRef: { name: long } };
+  expect(await sink.add(eventOf('c', { ...facts, annotations: new Map([['long', long]]) }))).toBe(true);
   const events = lines.map((line) => JSON.parse(line.toString()));
-  expect(events.map(({ requestObject }) => typeof requestObject)).toEqual(['object', 'string', 'undefined']);
+  expect(events.map(({ requestObject }) => typeof requestObject)).toEqual([
+    'object',
+    'string',
+    'undefined',
+    'undefined',
+  ]);
   expect(events[2]).toMatchObject({ annotations: { a: 'A', 'audit.k8s.io/truncated': 'true' } });
   expect(events[2]).not.toHaveProperty('responseObject');
   expect(annotations.size).toBe(1);
-  expect(await counts(metrics)).toContain('apiserver_audit_error_total{plugin="truncate"} 1');
+  expect(events[3]).toMatchObject({ requestURI: '/xxxxxx', userAgent: 'xxxxxxx', objectRef: { name: 'xxxxxxx' } });
+  expect(await counts(metrics)).not.toContain('apiserver_audit_error_total{plugin="truncate"} 1');
+  const small = start(output, 'blocking', { truncation: { maxEventBytes: 100 } });
+  expect(await small.sink.add(eventOf('d'))).toBe(true);
+  expect(await counts(small.metrics)).toContain('apiserver_audit_error_total{plugin="truncate"} 1');
 });
 
 test('an event with a long error is recorded with the beginning of the message, and without its details', async () => {

@@ -9,6 +9,7 @@ import type { Millis } from '../../machinery/time.ts';
 import { atMost } from '../../platform/at-most.ts';
 import type { Metrics } from '../../platform/metrics.ts';
 import type { Log, Timers } from '../../platform/platform.ts';
+import type { UserInfo } from '../../ports/request.ts';
 import { type AuditEvent, type Format, jsonText, legacyText, TRUNCATED } from './event.ts';
 
 /** Source: the default of --audit-log-batch-buffer-size. */
@@ -160,15 +161,44 @@ function lossReporter(metrics: Metrics, timers: Timers, log: Log): ReportLoss {
 const MESSAGE_SHARE = 1 / 8;
 
 /** Omits the details, which may list many causes. */
-function shortStatus({ responseStatus }: AuditEvent, chars: number): Pick<AuditEvent, 'responseStatus'> {
+function shortStatus(
+  { responseStatus }: Pick<AuditEvent, 'responseStatus'>,
+  chars: number,
+): Pick<AuditEvent, 'responseStatus'> {
   if (responseStatus === undefined) return {};
   const { details, message = '', ...rest } = responseStatus;
   return { responseStatus: { ...rest, message: message.slice(0, chars) } };
 }
 
+/** The maximum length of each text in an event that is cut, as a share of the event. JSON may need six bytes for a character. */
+const TEXT_SHARE = 1 / 128;
+
+/** Cuts the texts that a client can make long, such as header fields, and omits the lists and maps of them. */
+function headOf(event: AuditEvent, chars: number): AuditEvent {
+  const cut = (text: string): string => text.slice(0, chars);
+  const cutUser = ({ name, uid }: UserInfo): UserInfo => ({
+    name: cut(name),
+    groups: [],
+    ...(uid && { uid: cut(uid) }),
+  });
+  const { requestURI, userAgent, user, impersonatedUser, objectRef } = event;
+  return {
+    ...event,
+    annotations: new Map([[TRUNCATED, 'true']]),
+    requestURI: cut(requestURI),
+    ...(userAgent !== undefined && { userAgent: cut(userAgent) }),
+    ...(user && { user: cutUser(user) }),
+    ...(impersonatedUser && { impersonatedUser: cutUser(impersonatedUser) }),
+    ...(objectRef && {
+      objectRef: Object.fromEntries(Object.entries(objectRef).map(([key, text]) => [key, text && cut(text)])),
+    }),
+    ...shortStatus(event, chars),
+  };
+}
+
 /**
- * If an event is too large, omits its objects, and then most of its message, so that, unlike upstream, a client cannot avoid the log by a
- * request with a long error. The returned function returns undefined if the event is still too large.
+ * If an event is too large, omits its objects, then most of its message, and then cuts its other texts, so that, unlike upstream, a client
+ * cannot avoid the log by a request with a long error or long header fields. The returned function returns undefined if the event is still too large.
  */
 function encoder(
   { format, truncation }: Pick<SinkOptions, 'format' | 'truncation'>,
@@ -184,8 +214,9 @@ function encoder(
     const { requestObject, responseObject, ...rest } = event;
     const smaller = { ...rest, annotations: new Map([...event.annotations, [TRUNCATED, 'true']]) };
     const shorter = { ...smaller, ...shortStatus(event, truncation.maxEventBytes * MESSAGE_SHARE) };
-    for (const each of [smaller, shorter]) {
-      const truncated = lineOf(each);
+    const head = (): AuditEvent => headOf(smaller, truncation.maxEventBytes * TEXT_SHARE);
+    for (const each of [() => smaller, () => shorter, head]) {
+      const truncated = lineOf(each());
       if (fits(truncated)) return truncated;
     }
     report('truncate', 1, new Error('an audit event is too large even after truncating'));

@@ -2,7 +2,7 @@
 import type { KubeObject } from '../../machinery/meta.ts';
 import type { Millis } from '../../machinery/time.ts';
 
-/** What the controller keeps in memory about one part of a record (one PodRecord). */
+/** The state of one PodRecord in the memory of the controller. */
 export interface Part extends KubeObject {
   podUid: string;
   /** The time of the last step or of the creation of the part, whichever is later. */
