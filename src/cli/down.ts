@@ -23,7 +23,7 @@ import { sendSignal } from '../platform/processes.ts';
 import { containerdPaths } from '../runtime/containerd/paths.ts';
 import { openLmdbStore } from '../store/lmdb/lmdb-store.ts';
 import { StorageFullError } from '../store/store.ts';
-import { startDetached } from './detach.ts';
+import { startDetached } from './detached/detach.ts';
 import { endAllPods, removeRest, runtimeIdle } from './end-pods.ts';
 import { hintsFor, missingKubeconfig } from './hints.ts';
 import { orOtherFolder } from './kubeconfig/engine-folders.ts';

@@ -7,7 +7,7 @@ import { requireRoot } from '../engine/machine-checks.ts';
 import { readEngineRecord, type ShutdownOutcome } from '../engine/settings.ts';
 import { dataDirOwner, dataDirReleased, UserError } from '../platform/files.ts';
 import { sendSignal } from '../platform/processes.ts';
-import { startDetached } from './detach.ts';
+import { startDetached } from './detached/detach.ts';
 import { type Hints, hintsFor } from './hints.ts';
 import { orOtherFolder } from './kubeconfig/engine-folders.ts';
 import { removedCopy } from './kubeconfig/own-kubeconfig.ts';

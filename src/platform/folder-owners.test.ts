@@ -14,7 +14,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
-import { openLog } from '../cli/detach.ts';
+import { openLog } from '../cli/detached/detach.ts';
 import { dataDirOwner, ensureDataDir, lockDataDir, realDataDir } from './files.ts';
 import { replaceableBy } from './folder-owners.ts';
 import { asRoot } from './programs/typed-program.ts';

@@ -19,6 +19,6 @@ test('loadedBy follows static imports of values', () => {
   expect([...loadedBy(ENGINE)]).toEqual(expect.arrayContaining(['src/apiserver/server.ts', 'src/platform/files.ts']));
 });
 
-test.each(['main.ts', 'detach.ts', 'up.ts'])('importing src/cli/%s does not load the engine', (name) => {
+test.each(['main.ts', 'detached/detach.ts', 'up.ts'])('importing src/cli/%s does not load the engine', (name) => {
   expect(loadedBy(`src/cli/${name}`)).not.toContain(ENGINE);
 });

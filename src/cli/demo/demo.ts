@@ -12,7 +12,7 @@ import { kubeconfigPath, readEngineRecord } from '../../engine/settings.ts';
 import { UserError } from '../../platform/files.ts';
 import { findProgram } from '../../platform/processes.ts';
 import { makeBusyboxArchive } from '../../runtime/images/local-images.ts';
-import { startDetached } from '../detach.ts';
+import { startDetached } from '../detached/detach.ts';
 import { down } from '../down.ts';
 import { loadImages } from '../image.ts';
 import { SIGNAL_CODES } from '../signals.ts';

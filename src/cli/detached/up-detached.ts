@@ -10,13 +10,13 @@ import { kubeconfigPath, readEngineRecord, type UpOptions } from '../../engine/s
 import { gitCommit, LIFEPOD_VERSION, shortCommit } from '../../engine/version.ts';
 import { dataDirOwner, isSessionEngine, UserError } from '../../platform/files.ts';
 import { commandLineOf } from '../../platform/processes.ts';
-import { startDetached } from '../detach.ts';
 import { effectOfKill, hintsFor, waysToStop } from '../hints.ts';
 import { grantKubeconfig, printKubeconfig } from '../kubeconfig/own-kubeconfig.ts';
 import { withoutKubeconfig } from '../service/not-running.ts';
 import { serviceState } from '../service/service-state.ts';
 import { betweenSessions, keepSessionEngine, untilReady } from '../session/engine-use.ts';
 import { printReady } from '../up.ts';
+import { startDetached } from './detach.ts';
 
 /** How long the command waits for the node of a running engine to become ready. The limit for a starting engine is the same. */
 const PATIENCE_MILLIS = 60_000;

@@ -42,7 +42,7 @@ import {
 import { systemTimers } from '../../platform/node-js.ts';
 import { findProgram, processAgeMillis, runCommand, runCommandOk, sendSignal } from '../../platform/processes.ts';
 import { silentLog } from '../../platform/silent-log.ts';
-import { startDetached } from '../detach.ts';
+import { startDetached } from '../detached/detach.ts';
 import { hintsFor } from '../hints.ts';
 import { grantKubeconfig, printKubeconfig } from '../kubeconfig/own-kubeconfig.ts';
 import { checkOptions, otherOptions, takeOverUnused } from '../session/engine-use.ts';

@@ -37,7 +37,7 @@ import {
 import { removeFolders } from '../../platform/folders/folders.ts';
 import { nodePlatform, systemTimers } from '../../platform/node-js.ts';
 import { onAbort } from '../../platform/on-abort.ts';
-import { startDetached } from '../detach.ts';
+import { startDetached } from '../detached/detach.ts';
 import { down, hasPods } from '../down.ts';
 import { onlyFinalizersLeft } from '../end-pods.ts';
 import { hintsFor, waysToStop } from '../hints.ts';

@@ -3,15 +3,15 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { DEFAULT_DATA_DIR } from '../engine/settings.ts';
-import type { LogOptions } from '../platform/node-js.ts';
-import type { Log } from '../platform/platform.ts';
-import { silentLog } from '../platform/silent-log.ts';
-import { createVirtualTimers } from '../platform/virtual-timers.ts';
+import { DEFAULT_DATA_DIR } from '../../engine/settings.ts';
+import type { LogOptions } from '../../platform/node-js.ts';
+import type { Log } from '../../platform/platform.ts';
+import { silentLog } from '../../platform/silent-log.ts';
+import { createVirtualTimers } from '../../platform/virtual-timers.ts';
+import { InterruptedError } from '../signals.ts';
+import { type EngineStop, outputOf, printReady, stopText } from '../up.ts';
 import { interruption, startError, startReport } from './detach.ts';
-import { interruptedStart, withRemains } from './detached/interrupted-start.ts';
-import { InterruptedError } from './signals.ts';
-import { type EngineStop, outputOf, printReady, stopText } from './up.ts';
+import { interruptedStart, withRemains } from './interrupted-start.ts';
 
 function started() {
   const [timers, said, killed] = [createVirtualTimers(), [] as string[], [] as unknown[]];
