@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { gracePeriodOf, parseGracePeriod, sameCommand } from './down-command.ts';
+import { gracePeriodOf, sameCommand } from './down-command.ts';
+import { parseGracePeriod } from './grace-period.ts';
 
 test.each(['', '-1', '1.5', '30s', '1e3', '99999999999', '4000000000', 'soon'])(
   '--grace-period %j is refused with what to give',

@@ -1,6 +1,4 @@
 /** Defines the command `lifepod down`: its options, and its interruption by Ctrl+C. */
-
-import { InvalidArgumentError } from 'commander';
 import { copyOfInvoker } from '../engine/certificates/user-kubeconfigs.ts';
 import { UserError } from '../platform/files.ts';
 import { hintsFor } from './hints.ts';
@@ -17,15 +15,6 @@ export interface DownOptions {
 
 /** The grace period that --now sets. Source: kubectl delete --now. */
 const NOW_SECONDS = 1;
-/** The longest grace period that is accepted, about 68 years. Dates that are computed from it are valid in JavaScript. */
-const MOST_SECONDS = 2 ** 31 - 1;
-
-export function parseGracePeriod(text: string): number {
-  const seconds = /^\d{1,10}$/.test(text) ? Number(text) : Number.NaN;
-  if (seconds <= MOST_SECONDS) return seconds;
-  throw new InvalidArgumentError('give whole seconds, such as 30.');
-}
-
 /**
  * Returns the grace period in seconds that the options ask for; undefined if each Pod keeps its own. Turns 0 into 1, as `kubectl delete`
  * does without --force, because defer containers run only in Pods that have a grace period.

@@ -5,6 +5,7 @@ import { closeSync, constants, existsSync, lstatSync, openSync, renameSync, rmSy
 import { join } from 'node:path';
 import { auditFlags } from '../../engine/audit/audit-settings.ts';
 import { authenticationFlags } from '../../engine/authentication/authentication-settings.ts';
+import { visibleOwner } from '../../engine/data-folder/engine-processes.ts';
 import { checkDataFormat } from '../../engine/data-folder/format.ts';
 import { refuseLost } from '../../engine/data-folder/lost-folder.ts';
 import { refuseUnusableFolder } from '../../engine/data-folder/new-folder.ts';
@@ -48,7 +49,7 @@ export async function startDetached(options: UpOptions, signal?: AbortSignal): P
     return await startUntil(options, stopping.signal);
   } catch (error) {
     if (!(error instanceof InterruptedError)) throw error;
-    const pid = ownerOf(options.dataDir);
+    const pid = visibleOwner(options.dataDir);
     if (pid !== undefined) throw interruption(error, pid);
     const { withRemains } = await import('./interrupted-start.ts');
     throw withRemains(error, options.dataDir);
@@ -61,14 +62,6 @@ export async function startDetached(options: UpOptions, signal?: AbortSignal): P
 /** Returns the error of an interrupted start. `pid`: a running engine that the interruption does not affect. */
 export const interruption = (error: InterruptedError, pid: number): InterruptedError =>
   new InterruptedError(`interrupted: the engine (PID ${pid}) continues to run`, error.signal);
-
-function ownerOf(dataDir: string): number | undefined {
-  try {
-    return dataDirOwner(dataDir);
-  } catch {
-    return undefined;
-  }
-}
 
 async function startUntil(options: UpOptions, stop: AbortSignal): Promise<ReadyEngine> {
   stop.throwIfAborted();

@@ -2,7 +2,7 @@
 
 import { dirname, resolve } from 'node:path';
 import { userKubeconfigPath } from '../../engine/certificates/user-kubeconfigs.ts';
-import { engineProcesses } from '../../engine/data-folder/engine-processes.ts';
+import { engineProcesses, visibleOwner } from '../../engine/data-folder/engine-processes.ts';
 import { lostText } from '../../engine/data-folder/lost-folder.ts';
 import { DEFAULT_DATA_DIR, kubeconfigPath } from '../../engine/settings.ts';
 import { dataDirOwner, UserError } from '../../platform/files.ts';
@@ -117,21 +117,12 @@ export function engineHangs(
 ): string {
   const [path = '', ...others] = paths;
   const known = others.length > 0 ? undefined : (dataDir ?? engineOf([path]));
-  const pid = known === undefined ? undefined : ownerOf(known, pidOf);
+  const pid = known === undefined ? undefined : visibleOwner(known, pidOf);
   if (known !== undefined && pid !== undefined) return apiHangs(known, pid, server);
   const silent = `the API server at ${server} has not answered for ${silenceMillis / 1000} s`;
   if (others.length > 0 || (known === undefined && !COPY.test(path))) return silent;
   const folder = folderOf(path, known);
   return `${silent}: '${hintsFor({ dataDir: folder }, env).engine('status')}' shows whether its engine runs${noteOn(folder)}`;
-}
-
-/** Returns undefined if this user may not read the folder, or if a command has locked it. */
-function ownerOf(dataDir: string, pidOf: typeof dataDirOwner): number | undefined {
-  try {
-    return pidOf(dataDir);
-  } catch {
-    return undefined;
-  }
 }
 
 /**

@@ -38,7 +38,6 @@ import { removeFolders } from '../../platform/folders/folders.ts';
 import { nodePlatform, systemTimers } from '../../platform/node-js.ts';
 import { onAbort } from '../../platform/on-abort.ts';
 import { startDetached } from '../detached/detach.ts';
-import { down, hasPods } from '../down.ts';
 import { onlyFinalizersLeft } from '../end-pods.ts';
 import { hintsFor, waysToStop } from '../hints.ts';
 import { kubeconfigNotes, usableKubeconfig } from '../kubeconfig/own-kubeconfig.ts';
@@ -167,6 +166,7 @@ async function start(options: UpOptions, say: Say, stop: AbortSignal): Promise<v
 async function clearFailedStart(dataDir: string, say: Say): Promise<void> {
   if (settledRecord(dataDir)?.state !== 'up' || dataDirOwner(dataDir) !== undefined) return;
   // If the store cannot be read, the error of the start matters more.
+  const { down, hasPods } = await import('../down.ts');
   const mayHavePods = (): Promise<boolean> => hasPods(dataDir).catch(() => true);
   if (readRecords(dataDir).length === 0 && !(await mayHavePods())) await down(dataDir, say);
 }
@@ -233,6 +233,7 @@ async function stopUnused(dataDir: string, { say, detail }: Output): Promise<voi
     say(await keptPodsLine(client, others, hintsFor({ dataDir }, process.env)));
     return;
   }
+  const { down } = await import('../down.ts');
   await down(dataDir, detail);
 }
 

@@ -45,6 +45,15 @@ function givenValue(option: string, args: readonly string[]): string | undefined
   return args[at] === option ? args[at + 1] : args[at]?.slice(option.length + 1);
 }
 
+/** Returns the PID of the folder's engine; undefined if none runs, if this user may not read the folder, or if a command has locked it. */
+export function visibleOwner(dataDir: string, pidOf = dataDirOwner): number | undefined {
+  try {
+    return pidOf(dataDir);
+  } catch {
+    return undefined;
+  }
+}
+
 /** Returns whether an engine runs in the data folder; `unknown` if this user cannot see all processes or all their data folders. */
 export function engineState(
   dataDir: string,

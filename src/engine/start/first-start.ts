@@ -19,7 +19,6 @@ import type { Platform } from '../../platform/platform.ts';
 import { removeTree } from '../../platform/remove-tree.ts';
 import type { ResourceBackend } from '../../ports/backend.ts';
 import type { RequestContext } from '../../ports/request.ts';
-import { hasSandboxes } from '../engine-runtime.ts';
 import { clearMachine, clearNetwork, hasNetwork, hasPodFolders, hasRuntime } from '../leftovers.ts';
 import { type EngineRecord, readEngineRecord, recordOf, type Settings, writeEngineRecord } from '../settings.ts';
 
@@ -148,7 +147,10 @@ async function usesNewRuntime(
   platform: Platform,
 ): Promise<boolean> {
   if (endpoint === former.containerRuntimeEndpoint || !hasPodFolders(dataDir)) return false;
-  return endpoint === undefined ? hasRuntime(dataDir) : hasSandboxes(endpoint, dataDir, platform);
+  if (endpoint === undefined) return hasRuntime(dataDir);
+  // Commands import this module, and seldom need gRPC.
+  const { hasSandboxes } = await import('../engine-runtime.ts');
+  return hasSandboxes(endpoint, dataDir, platform);
 }
 
 function firstStart(

@@ -14,10 +14,11 @@ import { ensurePrivateFolder, writeFileAtomic } from '../../platform/files.ts';
 import type { Log, Timers } from '../../platform/platform.ts';
 import { requireProgram } from '../../platform/processes.ts';
 import { containerdConfig } from './config.ts';
+import { endSandboxes } from './end-sandboxes.ts';
 import { openLogFile } from './log-file.ts';
 import { type ContainerdPaths, containerdPaths } from './paths.ts';
 import { type ContainerdExit, launchContainerd } from './process.ts';
-import { clearRunState, endLeftover, endSandboxes, prepareRunFolder } from './run-state.ts';
+import { clearRunState, endLeftover, prepareRunFolder } from './run-state.ts';
 import { createShimExits, type ShimExits } from './shim-exits.ts';
 import { superviseContainerd } from './supervisor.ts';
 

@@ -29,6 +29,9 @@ export interface ContainerdPaths {
   initStart: string;
 }
 
+/** The containerd namespace that contains CRI's objects. Calls to containerd's own services must specify a namespace. */
+export const CRI_NAMESPACE = 'k8s.io';
+
 /** The run folder is <dataDir>/run or, if a socket path in it would be too long, under /run. */
 export function containerdPaths(dataDir: string): ContainerdPaths {
   const home = join(resolve(dataDir), 'containerd');

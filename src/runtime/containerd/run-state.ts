@@ -3,7 +3,6 @@ import { readFileSync, rmSync } from 'node:fs';
 import { ensurePrivateFolder, readTextIfPresent, writeFileAtomic } from '../../platform/files.ts';
 import type { Log, Timers } from '../../platform/platform.ts';
 import { childrenOf, haveEnded, processStartTicks, runCommandOk, sendSignal } from '../../platform/processes.ts';
-import { connect } from '../cri/connection.ts';
 import { cgroupFolders, removeEmptyCgroups } from './cgroups.ts';
 import { type ContainerdPaths, containerdPaths } from './paths.ts';
 import { findContainerd, findShims } from './process-table.ts';
@@ -71,30 +70,6 @@ export async function clearRunState(options: { dataDir: string; log: Log; timers
   removeShimSockets(paths.state);
   await unmountUnder([paths.run, paths.home]);
   rmSync(paths.run, { recursive: true, force: true });
-}
-
-const END_SANDBOXES_MILLIS = 30_000;
-
-/**
- * Stops and removes all sandboxes through CRI, which also removes their networks, cgroups and sockets. On the first error, or after 30 s in
- * total, logs the error and leaves the remaining sandboxes to clearRunState().
- */
-export async function endSandboxes(endpoint: string, log: Log): Promise<void> {
-  const connection = connect(endpoint);
-  const signal = AbortSignal.timeout(END_SANDBOXES_MILLIS);
-  const call = <T>(method: string, request: object): Promise<T> =>
-    connection.unary<T>(`runtime.v1.RuntimeService/${method}`, request, signal);
-  try {
-    const { items } = await call<{ items: { id: string }[] }>('ListPodSandbox', {});
-    for (const { id } of items) {
-      await call('StopPodSandbox', { podSandboxId: id });
-      await call('RemovePodSandbox', { podSandboxId: id });
-    }
-  } catch (error) {
-    log.warn('could not stop and remove all sandboxes', { error: String(error) });
-  } finally {
-    connection.close();
-  }
 }
 
 /** Unmounts lazily, so that a mount in use does not prevent the removal of other mounts. */

@@ -2,7 +2,7 @@
 import { existsSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { readTextIfPresent } from '../../platform/files.ts';
-import { CRI_NAMESPACE } from '../cri/connection.ts';
+import { CRI_NAMESPACE } from './paths.ts';
 
 export interface Shim {
   /** The container or sandbox to whose bundle folder the shim belongs. */

@@ -8,6 +8,7 @@ import {
   type ServiceError,
 } from '@grpc/grpc-js';
 import type { Timers } from '../../platform/platform.ts';
+import { CRI_NAMESPACE } from '../containerd/paths.ts';
 import { OutcomeUnknownError } from '../runtime.ts';
 import { decodeMessage, encodeMessage, loadDefinitions, serviceOf } from './definitions.ts';
 
@@ -87,9 +88,6 @@ export interface Connection {
   unaryWhenReachable<Response>(method: string, request: object, signal: AbortSignal): Promise<Response>;
   close(): void;
 }
-
-/** The containerd namespace that contains CRI's objects. Calls to containerd's own services must specify a namespace. */
-export const CRI_NAMESPACE = 'k8s.io';
 
 /** Called when a unary call has ended. `method`: such as runtime.v1.RuntimeService/Version. */
 export type CallListener = (method: string, seconds: number, failed: boolean) => void;

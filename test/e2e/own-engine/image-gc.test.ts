@@ -3,8 +3,8 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, expect, it } from 'vitest';
-import { containerdPaths } from '../../../src/runtime/containerd/paths.ts';
-import { CRI_NAMESPACE, connect } from '../../../src/runtime/cri/connection.ts';
+import { CRI_NAMESPACE, containerdPaths } from '../../../src/runtime/containerd/paths.ts';
+import { connect } from '../../../src/runtime/cri/connection.ts';
 import { writeImageArchive } from '../../../src/runtime/images/archive-writer.ts';
 import { makeBusyboxArchive } from '../../../src/runtime/images/local-images.ts';
 import { scratchFolder } from '../../support/lifepod.ts';

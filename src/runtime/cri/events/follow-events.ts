@@ -9,9 +9,10 @@
  */
 import { atMost } from '../../../platform/at-most.ts';
 import type { Log, Timers } from '../../../platform/platform.ts';
+import { CRI_NAMESPACE } from '../../containerd/paths.ts';
 import type { ShimExits } from '../../containerd/shim-exits.ts';
 import type { RuntimeEvent } from '../../runtime.ts';
-import { type Connection, CRI_NAMESPACE, delay, runtimeInitialized } from '../connection.ts';
+import { type Connection, delay, runtimeInitialized } from '../connection.ts';
 import { type ContainerFacts, containerFacts, type Facts, logEndOf, sandboxFacts } from '../facts.ts';
 import { isOurs, type Labels, podUidOf } from '../labels.ts';
 import type { Observer } from '../observer.ts';

@@ -7,8 +7,9 @@
  *  2. At the start and after each cut of the stream, changes may have been missed. The listener is therefore called with undefined.
  */
 import type { Log, Timers } from '../../../platform/platform.ts';
+import { CRI_NAMESPACE } from '../../containerd/paths.ts';
 import type { ImageChange } from '../../runtime.ts';
-import { type Connection, CRI_NAMESPACE, delay, hasCode, runtimeInitialized } from '../connection.ts';
+import { type Connection, delay, hasCode, runtimeInitialized } from '../connection.ts';
 import { imageStatus } from './image-service.ts';
 
 const CONTAINERD = 'containerd.services.events.v1';
