@@ -29,9 +29,21 @@ export type Visit = (file: BackedUpFile, content: AsyncIterable<Buffer>) => Prom
  */
 export async function readArchive(backup: string, visit: Visit = drop): Promise<Manifest> {
   checkGzip(backup);
+  const seen: Seen = {};
+  await readTo(seen, backup, visit);
+  return seen.manifest as Manifest;
+}
+
+/** Returns whether the file begins like a backup. It may be damaged, or written by a newer lifepod. */
+export async function isBackup(file: string): Promise<boolean> {
+  const seen: Seen = {};
+  await readTo(seen, file, () => Promise.reject(new UserError('the manifest has been read'))).catch(() => undefined);
+  return seen.manifest !== undefined;
+}
+
+async function readTo(seen: Seen, backup: string, visit: Visit): Promise<void> {
   const tar = extract();
   const entries = tar as unknown as AsyncIterable<Entry>;
-  const seen: Seen = {};
   const read = readEntries(backup, entries, visit, seen).catch((error: unknown) => {
     // A damaged archive also makes readEntries() reject. failureOf() then returns a clearer error.
     seen.failure ??= error;
@@ -40,7 +52,6 @@ export async function readArchive(backup: string, visit: Visit = drop): Promise<
   const [, stream] = await Promise.allSettled([read, pipeline(createReadStream(backup), createGunzip(), tar)]);
   if (stream.status === 'rejected') throw failureOf(backup, stream.reason, seen);
   if (seen.failure !== undefined) throw seen.failure;
-  return seen.manifest as Manifest;
 }
 
 interface Seen {
@@ -94,7 +105,8 @@ async function readEntries(backup: string, tar: AsyncIterable<Entry>, visit: Vis
     const { name, type, size = 0 } = entry.header;
     if (seen.manifest === undefined) {
       if (name !== MANIFEST_NAME || type !== 'file' || size > MAX_MANIFEST_BYTES) throw foreign(backup);
-      seen.manifest = checked(backup, await bytesOf(entry));
+      seen.manifest = parsed(backup, await bytesOf(entry));
+      check(backup, seen.manifest);
       rest = [...seen.manifest.files];
       continue;
     }
@@ -123,15 +135,20 @@ async function bytesOf(entry: Entry): Promise<Buffer> {
   return Buffer.concat(chunks);
 }
 
-function checked(backup: string, text: Buffer): Manifest {
-  let manifest: Manifest;
+function parsed(backup: string, text: Buffer): Manifest {
+  let manifest: Manifest | null;
   try {
-    manifest = JSON.parse(text.toString()) as Manifest;
+    manifest = JSON.parse(text.toString()) as Manifest | null;
   } catch {
     throw foreign(backup);
   }
-  const { format, dataFormat, lifepod } = manifest ?? {};
-  if (!Number.isSafeInteger(format) || format < 1) throw foreign(backup);
+  const { format = 0 } = manifest ?? {};
+  if (manifest === null || !Number.isSafeInteger(format) || format < 1) throw foreign(backup);
+  return manifest;
+}
+
+function check(backup: string, manifest: Manifest): void {
+  const { format, dataFormat, lifepod } = manifest;
   const writer = typeof lifepod === 'string' ? lifepod : undefined;
   if (format > BACKUP_FORMAT || (Number.isSafeInteger(dataFormat) && dataFormat > DATA_FORMAT_VERSION)) {
     throw new UserError(
@@ -140,5 +157,4 @@ function checked(backup: string, text: Buffer): Manifest {
   }
   const problem = manifestProblem(manifest);
   if (problem !== undefined) throw damaged(backup, problem);
-  return manifest;
 }

@@ -1,5 +1,6 @@
 /** Tests backups and restores of data folders without an engine. test/e2e tests them with engines. */
 import { spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import {
   existsSync,
@@ -17,6 +18,7 @@ import {
 import { createServer } from 'node:net';
 import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { DATA_FORMAT_VERSION } from '../../engine/data-folder/format.ts';
 import { lockDataDir } from '../../platform/files.ts';
@@ -239,14 +241,34 @@ test('a backup names the folder or file that it cannot use', async () => {
   expect(existsSync(join(folder, 'none'))).toBe(false);
 });
 
-test('a backup replaces a file only with --force', async () => {
-  writeFileSync(file, 'older');
+test('a backup replaces an older backup or an empty file, and only with --force', async () => {
+  await backup(file, { dataDir }, never);
+  const older = readFileSync(file);
   await expect(backup(file, { dataDir }, never)).rejects.toThrow(
     `the file ${file} exists already: choose another file, or replace it with --force`,
   );
-  expect(readFileSync(file, 'utf8')).toBe('older');
-  await backup(file, { dataDir, force: true }, never);
-  await restore(file, { dataDir: join(folder, 'other') }, never);
+  expect(readFileSync(file)).toEqual(older);
+  for (const content of [older, older.subarray(0, -20), '']) {
+    writeFileSync(file, content);
+    await backup(file, { dataDir, force: true }, never);
+    await restore(file, { dataDir: join(folder, `other-${content.length}`) }, never);
+  }
+});
+
+test('a backup never replaces a file that is not a backup, also not through a link', async () => {
+  symlinkSync(file, join(folder, 'link'));
+  for (const content of ['notes', gzipSync('notes'), gzipSync(randomBytes(5000)).subarray(0, 4000)]) {
+    writeFileSync(file, content);
+    for (const force of [true, false]) {
+      await expect(backup(file, { dataDir, force }, never)).rejects.toThrow(
+        `${file} is not a backup of lifepod, and is not replaced: choose another file, or remove it`,
+      );
+      await expect(backup(join(folder, 'link'), { dataDir, force }, never)).rejects.toThrow(
+        `link leads to ${file}, which is not a backup of lifepod`,
+      );
+    }
+    expect(readFileSync(file)).toEqual(Buffer.from(content));
+  }
 });
 
 test('a backup replaces no socket or missing target of a link, and writes through a link to a file', async () => {
@@ -263,7 +285,7 @@ test('a backup replaces no socket or missing target of a link, and writes throug
   await expect(backup(join(folder, 'dangling'), { dataDir }, never)).rejects.toThrow('is a link to a missing file');
   expect(lstatSync(join(folder, 'socket')).isSocket()).toBe(true);
   server.close();
-  writeFileSync(file, 'older');
+  writeFileSync(file, '');
   await backup(join(folder, 'link'), { dataDir, force: true }, never);
   expect(lstatSync(join(folder, 'link')).isSymbolicLink()).toBe(true);
   await restore(file, { dataDir: join(folder, 'other') }, never);

@@ -28,6 +28,7 @@ import { forgetHistory } from '../../store/lmdb/copy-file.ts';
 import { openLmdbStore } from '../../store/lmdb/lmdb-store.ts';
 import { orOtherFolder } from '../kubeconfig/engine-folders.ts';
 import { patience } from '../progress/slow-answer.ts';
+import { isBackup } from './archive-reader.ts';
 import { describeSource, type Source, writeArchive } from './archive-writer.ts';
 import { interruption } from './interruption.ts';
 import { BACKUP_FORMAT, type Manifest, STORE_PATH } from './manifest.ts';
@@ -44,7 +45,7 @@ export interface BackupOptions {
 
 /**
  * If `signal` aborts, no new file remains. Rejects with a UserError if no engine has run in the folder, if the file exists and `force` is
- * false, or if the file cannot be created.
+ * false or it is not a backup, or if the file cannot be created.
  */
 export async function backup(
   file: string,
@@ -59,8 +60,7 @@ export async function backup(
       lostText(dataDir) ?? `lifepod has never run in ${dataDir}: there is nothing to back up${orOtherFolder(dataDir)}`,
     );
   }
-  if (!force && existsSync(target))
-    throw new UserError(`the file ${file} exists already: choose another file, or replace it with --force`);
+  if (existsSync(target)) await checkReplaceable(file, target, force);
   const { objects, revision } = await withStoreCopy(dataDir, () => backUp(target, dataDir, signal));
   print(`backed up ${dataDir} to ${file}: ${objects} objects at revision ${revision}`);
   print('the file contains the keys of the cluster and of its Secrets, and only root can read it');
@@ -98,6 +98,15 @@ function targetOf(file: string): string {
     throw new UserError(`${file} is a link to a missing file: remove it, or choose another file`);
   if (!found.isFile()) throw new UserError(`${file} is a device, pipe or socket: give the name of a file`);
   return realpathSync(file);
+}
+
+/** A mistyped name, or a link to another place, must not cost a file that cannot be created again. */
+async function checkReplaceable(file: string, target: string, force: boolean): Promise<void> {
+  if (statSync(target).size > 0 && !(await isBackup(target))) {
+    const which = target === resolve(file) ? file : `${file} leads to ${target}, which`;
+    throw new UserError(`${which} is not a backup of lifepod, and is not replaced: choose another file, or remove it`);
+  }
+  if (!force) throw new UserError(`the file ${file} exists already: choose another file, or replace it with --force`);
 }
 
 async function backUp(file: string, dataDir: string, signal: AbortSignal): Promise<Manifest> {

@@ -9,7 +9,7 @@ export function addBackupCommands(program: Command): void {
     )
     .summary('write the store, keys, settings and static Pods to a file')
     .argument('<file>', 'the file to create, such as lifepod.tar.gz')
-    .option('--force', 'replace the file if it exists, once the new backup is complete')
+    .option('--force', 'replace an older backup with this name, once the new one is complete')
     .addOption(dataDirOption())
     .action(async (file: string, options: { dataDir: string; force?: boolean }) =>
       (await import('./backup.ts')).backup(file, options),
