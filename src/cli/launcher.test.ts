@@ -134,6 +134,7 @@ function launched(root: string, env: Record<string, string> = {}, words: string[
 
 test.each([
   ['its own package', `${PACKAGE}/node_modules/node/bin/node`],
+  ['the package node for lifepod only', 'lib/lifepod-node/node_modules/node/bin/node'],
   ['the package node next to it', 'lib/node_modules/node/bin/node'],
   ['the installation whose npm has installed it', 'bin/node'],
   ['the PATH', 'first bin/node'],
@@ -141,6 +142,7 @@ test.each([
 ])('bin/lifepod prefers the Node.js of %s to those after it', async (_, path) => {
   const places = [
     `${PACKAGE}/node_modules/node/bin/node`,
+    'lib/lifepod-node/node_modules/node/bin/node',
     'lib/node_modules/node/bin/node',
     'bin/node',
     'first bin/node',
@@ -150,13 +152,13 @@ test.each([
   for (const each of places.slice(Math.max(first, 1))) nodeAt(each, 'v24.0.0');
   if (first === 0) nodeAt(path, 'v24.0.0');
   // The programs before the first suitable one are too old, lack an option, or are not a Node.js.
-  if (first > 1) nodeAt('lib/node_modules/node/bin/node', 'v22.12.0');
-  if (first > 2) nodeAt('bin/node', 'v24.0.0', false);
-  if (first > 3) nodeAt('first bin/node', 'unknown');
+  if (first > 2) nodeAt('lib/node_modules/node/bin/node', 'v22.12.0');
+  if (first > 3) nodeAt('bin/node', 'v24.0.0', false);
+  if (first > 4) nodeAt('first bin/node', 'unknown');
   const { stdout, stderr } = await launched(PACKAGE);
   expect(realpathSync(stdout.trim())).toBe(join(folder, path));
   // The launcher names the folder if only the PATH leads to it.
-  expect(stderr.trim()).toBe(first < 3 ? '' : dirname(join(folder, path)));
+  expect(stderr.trim()).toBe(first < 4 ? '' : dirname(join(folder, path)));
 });
 
 test('bin/lifepod accepts a Node.js that is newer than 24', async () => {
@@ -185,7 +187,7 @@ test('the launcher says that sudo has another PATH, and how to keep that of the 
 
 test.each([
   ['a clone', 'clone', "run 'npm run setup' in FOLDER/clone"],
-  ['a global installation', PACKAGE, 'install it, or type: npm install -g --no-bin-links --prefix FOLDER node@24'],
+  ['a global installation', PACKAGE, 'install it, or type: npm install --prefix FOLDER/lib/lifepod-node node@24'],
   [
     'a local installation',
     'local/node_modules/lifepod',
@@ -212,7 +214,7 @@ test.skipIf(process.geteuid?.() !== 0).each<{ user?: number; invoker?: number; o
   const { user = 0, invoker = 0, owner, sudo } = each;
   chmodSync(folder, 0o755);
   for (const root of ['clone', PACKAGE]) copyFileSync(join(REPOSITORY, 'bin/lifepod'), file(`${root}/bin/lifepod`));
-  for (const place of ['clone', dirname(PACKAGE)]) chownSync(join(folder, place), owner, owner);
+  for (const place of ['clone', 'lib']) chownSync(join(folder, place), owner, owner);
   const env = ['env', 'PATH=/nonexistent', `SUDO_UID=${invoker}`];
   const said = async (root: string): Promise<string> => {
     const words = [`--reuid=${user}`, '--clear-groups', ...env, join(folder, root, 'bin/lifepod')];
@@ -220,19 +222,16 @@ test.skipIf(process.geteuid?.() !== 0).each<{ user?: number; invoker?: number; o
   };
   const prefix = sudo ? 'sudo ' : '';
   expect(await said('clone')).toContain(`: run '${prefix}npm run setup' in ${folder}/clone`);
-  expect(await said(PACKAGE)).toContain(`, or type: ${prefix}npm install -g --no-bin-links --prefix ${folder} node@24`);
+  expect(await said(PACKAGE)).toContain(`, or type: ${prefix}npm install --prefix ${folder}/lib/lifepod-node node@24`);
 });
 
 test.each([
-  ['global', PACKAGE, 'lib/', 'npm rebuild -g --no-bin-links --ignore-scripts=false --prefix FOLDER node'],
-  ['local', 'local/node_modules/lifepod', 'local/', 'npm rebuild --ignore-scripts=false --prefix FOLDER/local node'],
-])(
-  'the launcher of a %s installation says how to run the install script of the package node',
-  async (_, root, at, remedy) => {
-    writeFileSync(file(`${at}node_modules/node/package.json`), '{}');
-    expect((await launched(root)).stderr).toBe(
-      `lifepod: Node.js 24 or newer is missing: the install script of ${folder}/${at}node_modules/node has not run, ` +
-        `type: ${remedy.replace('FOLDER', folder)}\n`,
-    );
-  },
-);
+  ['global', PACKAGE, 'lib/lifepod-node'],
+  ['local', 'local/node_modules/lifepod', 'local'],
+])('the launcher of a %s installation says how to run the install script of the package node', async (_, root, at) => {
+  writeFileSync(file(`${at}/node_modules/node/package.json`), '{}');
+  expect((await launched(root)).stderr).toBe(
+    `lifepod: Node.js 24 or newer is missing: the install script of ${folder}/${at}/node_modules/node has not run, ` +
+      `type: npm rebuild --ignore-scripts=false --prefix ${folder}/${at} node\n`,
+  );
+});
