@@ -69,6 +69,7 @@ explains({
   'a Pod that was deleted by force, so that its destructors were skipped': {
     gone: true,
     steps: [
+      [61, 'Created'],
       [60, 'Started', of('app')],
       [8, 'TerminationBegan', { reason: 'Deleted', ...until(-6) }],
       [8, 'StopSignal', { ...of('app'), ...until(-6) }],
@@ -116,12 +117,32 @@ explains({
   'a Pod without destructors that was deleted by force': {
     gone: true,
     steps: [
+      [61, 'Created'],
       [60, 'Started', of('app')],
       [8, 'TerminationBegan', { reason: 'Deleted', ...until(-6) }],
       [8, 'Gone'],
       [6, 'Removed'],
     ],
     sentence: 'p has been gone since 11:59:52 UTC: it was deleted by force, with a grace period of 0.',
+  },
+  'a Pod that ran during a restore of a backup without it': {
+    gone: true,
+    steps: [
+      [60, 'SandboxReady', { attempt: 0 }],
+      [60, 'Started', of('app')],
+      [8, 'TerminationBegan', { reason: 'Deleted', ...until(-6) }],
+      [8, 'StopSignal', { ...of('app'), ...until(-6) }],
+      [8, 'Gone'],
+      [7, 'Exited', { ...of('app'), exitCode: 0, reason: 'Completed' }],
+      [6, 'Removed'],
+    ],
+    sentence:
+      'p has been gone since 11:59:52 UTC: the engine stopped and removed it, because it still ran but was not in the data of the engine, as after a restore of a backup that does not contain it.',
+    evidence: [
+      'its record begins when the engine found its containers: the record does not have its creation',
+      'container app: exit code 0 (Completed)',
+    ],
+    advice: /^if it is still needed, create it again\nnext time, end the Pods before the restore: .*: .*lifepod down\n/,
   },
   'a deleted Pod whose PID 1 ignored SIGTERM': {
     gone: true,

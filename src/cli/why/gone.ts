@@ -63,7 +63,12 @@ export function explainGone(subject: Subject): Explanation {
   const ends = entriesOf(subject.transitions).flatMap((entry) => endInRecord(entry, steps) ?? []);
   const removal = lastStep(subject, ['Gone']);
   // The object was removed before its node began to terminate the Pod.
-  if (removal !== undefined && removal.at <= began.at) return forced(subject, removal.at, undefined, ends, evidence);
+  if (removal !== undefined && removal.at <= began.at) {
+    const wasInStore = steps.some(({ type }) => type === 'Created' || type === 'Scheduled');
+    return wasInStore
+      ? forced(subject, removal.at, undefined, ends, evidence)
+      : notInBackup(subject, removal.at, evidence);
+  }
   const given = steps.filter(({ type }) => type === 'DeadlineSet' || type === 'TerminationBegan');
   const cut = removal && cutShort(given, removal);
   const deadline = (cut ?? given).at(-1)?.deadline ?? gone.at;
@@ -158,6 +163,27 @@ function forced(
       {
         description: 'next time, delete it without --force: --now still gives it a grace period of 1 s',
         command: hints.kubectl(`delete pod ${name} -n ${namespace} --now`),
+      },
+      seeTimeline(subject, '-o wide'),
+    ],
+  };
+}
+
+/** Explains a Pod whose containers an engine found, although its store had neither the object nor an earlier step of the record. */
+function notInBackup(subject: Subject, at: number, evidence: string[]): Explanation {
+  const { name, hints } = subject;
+  return {
+    sentence: `${name} has been gone since ${clock(at)}: the engine stopped and removed it, because it still ran but was not in the data of the engine, as after a restore of a backup that does not contain it.`,
+    evidence: [
+      'its record begins when the engine found its containers: the record does not have its creation',
+      ...evidence,
+    ],
+    actions: [
+      { description: 'if it is still needed, create it again' },
+      {
+        description:
+          'next time, end the Pods before the restore: a Pod that is not in the backup ends without its defer containers',
+        command: hints.engine('down'),
       },
       seeTimeline(subject, '-o wide'),
     ],
