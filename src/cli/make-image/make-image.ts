@@ -17,7 +17,7 @@ const pulledAnyway = (name: string): string =>
   `Pods pull ${name} although it is on this machine, unless they set imagePullPolicy: IfNotPresent, or use a tag other than latest`;
 
 /** If one of the images cannot be made, makes none and rejects with a UserError. */
-export async function makeImages(dataDir: string, references: readonly string[]): Promise<void> {
+export async function makeImages(dataDir: string, references: readonly string[], load = loadImages): Promise<void> {
   for (const reference of references) {
     const problem = whyNotMakeable(reference);
     if (problem === undefined) continue;
@@ -31,9 +31,9 @@ export async function makeImages(dataDir: string, references: readonly string[])
   await withTemporaryFolder('lifepod-image-', async (folder) => {
     const archive = join(folder, 'image.tar');
     await makeBusyboxArchive(archive, { reference: names });
-    await loadImages(dataDir, [archive], () => undefined).catch((error: unknown) => {
-      if (!(error instanceof UserError)) throw error;
-      // Users do not know the temporary file.
+    await load(dataDir, [archive], () => undefined).catch((error: unknown) => {
+      // Users do not know the temporary file. Other errors, such as that of a user who is not root, remain as they are.
+      if (!(error instanceof UserError && error.message.includes(archive))) throw error;
       throw new UserError(error.message.replaceAll(archive, `of ${references.join(', ')}`));
     });
   });
