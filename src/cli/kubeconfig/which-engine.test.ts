@@ -57,12 +57,14 @@ test('the server of an engine is read from its kubeconfig', () => {
   expect(serverOf(folder)).toBe('https://h:1');
 });
 
-test('a command names the engine of the default data folder only if one has run there', () => {
+test('a command names the engine of the default data folder only if one has run there, or the command starts one', () => {
   const folder = mkdtempSync(join(tmpdir(), 'lifepod-which-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
-  const noteOn = (dataDir: string, byDefault: string) =>
-    noteOnFolder(dataDir, {}, (used) => `using ${used}`, byDefault);
+  const noteOn = (dataDir: string, byDefault: string, startsEngine = false) =>
+    noteOnFolder(dataDir, {}, startsEngine, (used) => `using ${used}`, byDefault);
   expect(noteOn(folder, folder)).toBeUndefined();
+  expect(noteOn(folder, folder, true)).toBe(`using ${folder}`);
+  expect(noteOn(folder, '/nonexistent', true)).toBeUndefined();
   writeFileSync(join(folder, 'engine.json'), '{}');
   expect(noteOn(folder, folder)).toBe(`using ${folder}`);
   expect(noteOn(folder, '/nonexistent')).toBeUndefined();

@@ -60,21 +60,24 @@ export function serverOf(dataDir: string): string | undefined {
   }
 }
 
-export function sayWhichEngine(dataDir: string, env: NodeJS.ProcessEnv = process.env): void {
-  const note = noteOnFolder(dataDir, env);
+/** `startsEngine`: whether the command starts an engine if none runs in the folder. */
+export function sayWhichEngine(dataDir: string, startsEngine = false): void {
+  const note = noteOnFolder(dataDir, process.env, startsEngine);
   if (note !== undefined) process.stderr.write(`lifepod: ${note}\n`);
 }
 
 /**
  * Returns the sentence of otherEngines() for a command that uses the default data folder; undefined for a folder that the user has chosen,
- * and if no engine has ever run in the default one.
+ * and if no engine has ever run in the default one, unless the command starts one.
  */
 export function noteOnFolder(
   dataDir: string,
   env: NodeJS.ProcessEnv,
+  startsEngine = false,
   others = otherEngines,
   defaultFolder = DEFAULT_DATA_DIR,
 ): string | undefined {
   const isDefault = realFolder(dataDir) === realFolder(defaultFolder);
-  return isDefault && existsSync(join(dataDir, 'engine.json')) ? others(dataDir, undefined, env) : undefined;
+  const isUsed = startsEngine || existsSync(join(dataDir, 'engine.json'));
+  return isDefault && isUsed ? others(dataDir, undefined, env) : undefined;
 }

@@ -16,6 +16,7 @@ import { nodePlatform } from '../../platform/node-js.ts';
 import { onAbort } from '../../platform/on-abort.ts';
 import { errorLine, failureText } from '../failures.ts';
 import { hintsFor } from '../hints.ts';
+import { sayWhichEngine } from '../kubeconfig/which-engine.ts';
 import { hasColors } from '../logs/copy-log.ts';
 import { folderDeleted } from '../lost/deleted-folder.ts';
 import { terminalLine } from '../progress/terminal-line.ts';
@@ -85,6 +86,7 @@ export async function runSession(
       process.exitCode = interrupts.exitCode() ?? 1;
       return;
     }
+    sayWhichEngine(options.dataDir, true);
     const use = await joinEngine(options, session.detail, interrupts.stop);
     process.exitCode = await liveAndLeave(manifests, use, session);
   } catch (error) {
