@@ -28,6 +28,8 @@ export interface WriteContext {
   now: Millis;
   /** Sends a warning to the client. Only set on create, if the client gets warnings. */
   warn?(sentence: string): void;
+  /** Whether a node sent the request. Only set on delete. */
+  byNode?: boolean;
 }
 
 export interface EventDraft {

@@ -8,6 +8,7 @@ import type { KubeList, KubeObject, ObjectMeta, Status } from '../../machinery/m
 import { conflict, isApiError, methodNotAllowed } from '../../machinery/status.ts';
 import { formatTime, LAST_TIME, type Millis, parseTime } from '../../machinery/time.ts';
 import type { DeleteOptions, ListOptions } from '../../ports/backend.ts';
+import { isInNodesGroup } from '../auth/authorization/node/node-identity.ts';
 import { admissionRequest } from './admit.ts';
 import { type Change, modify } from './commit.ts';
 import type { RegistryContext, Sent } from './context.ts';
@@ -76,11 +77,12 @@ const deleted = ({ groupResource }: Resource, { metadata }: KubeObject): Status 
   },
 });
 
-function deletionOf(resource: Resource, old: KubeObject, options: DeleteOptions, now: Millis): Change {
+function deletionOf(resource: Resource, old: KubeObject, options: Sent<DeleteOptions>, now: Millis): Change {
   // As in v1.33, a negative grace period means one second.
   const requested = options.gracePeriodSeconds;
   const gracePeriodSeconds = requested !== undefined && requested < 0 ? 1 : requested;
-  const decision = resource.kind.deletion?.(old, { ...options, gracePeriodSeconds }, { now }) ?? { now: true };
+  const context = { now, byNode: isInNodesGroup(options.request.user) };
+  const decision = resource.kind.deletion?.(old, { ...options, gracePeriodSeconds }, context) ?? { now: true };
   const finalizers = finalizersOf(resource, old.metadata, options);
   if (!decision.now) {
     const isRequested = gracePeriodSeconds !== undefined;

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Pod } from '../../api/generated/types.ts';
+import type { ResourceApi } from '../../ports/backend.ts';
 import type { UserInfo } from '../../ports/request.ts';
 import { asClient, failure, NAMESPACES, object, PODS, pod, ref, type Started, startRegistry } from './testing.ts';
 
@@ -47,6 +48,43 @@ describe('mirror Pods', () => {
     expect((await failure(client.update(PODS, annotated))).message).toContain(
       'Forbidden: may not add mirror pod annotation',
     );
+  });
+
+  const created = async (finalizers?: string[]) => {
+    const started = await startRegistry();
+    const owned = mirror({}, { ownerReferences: await ownersOf(started), finalizers });
+    const [byAdmin, byNode] = [admin, node].map((user) => asClient(started.backend, user)) as [
+      ResourceApi,
+      ResourceApi,
+    ];
+    await byNode.create(PODS, 'default', owned);
+    return { byAdmin, byNode };
+  };
+  const NAME = 'web-node-1';
+
+  test.each([undefined, 0, 1, 30])(
+    'a client that is not a node deletes a mirror Pod immediately, also with the grace period %s',
+    async (gracePeriodSeconds) => {
+      const { byAdmin } = await created();
+      await byAdmin.delete(PODS, 'default', NAME, { gracePeriodSeconds });
+      expect((await failure(byAdmin.get(PODS, 'default', NAME))).reason).toBe('NotFound');
+    },
+  );
+
+  test('finalizers keep a mirror Pod that a client has deleted, without a grace period', async () => {
+    const { byAdmin } = await created(['a.b/c']);
+    await byAdmin.delete(PODS, 'default', NAME);
+    expect((await byAdmin.get(PODS, 'default', NAME)).metadata.deletionGracePeriodSeconds).toBe(0);
+  });
+
+  test('a mirror Pod that its node has marked as terminating stays when a client deletes it', async () => {
+    const { byAdmin, byNode } = await created();
+    await byNode.delete(PODS, 'default', NAME, { gracePeriodSeconds: 30 });
+    await byAdmin.delete(PODS, 'default', NAME);
+    const { metadata } = await byAdmin.get(PODS, 'default', NAME);
+    expect(metadata).toMatchObject({ deletionTimestamp: expect.anything(), deletionGracePeriodSeconds: 30 });
+    await byNode.delete(PODS, 'default', NAME, { gracePeriodSeconds: 0 });
+    expect((await failure(byAdmin.get(PODS, 'default', NAME))).reason).toBe('NotFound');
   });
 
   test('a mirror Pod cannot refer to a ServiceAccount', async () => {

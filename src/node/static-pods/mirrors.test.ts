@@ -114,7 +114,7 @@ describe('mirrors', () => {
     expect(written).toEqual(['s1 Pending', 's1 Running']);
   });
 
-  it('a mirror that a client deletes is created again with its status', async () => {
+  it('a mirror that is deleted, or terminates while its Pod runs, is created again with its status', async () => {
     await start();
     run(staticPod('s1'));
     await until(() => written.length === 1);

@@ -156,8 +156,8 @@ export function throughMirrors(node: NodeConnection, ownUid: (uid: string) => st
 }
 
 /**
- * A mirror that a client has deleted shows the Pod only if the Pod is terminating as well; otherwise, a new mirror replaces the deleted
- * one.
+ * A terminating mirror shows the Pod only if the Pod is terminating as well. Otherwise, a new mirror replaces it: the Pod has started again
+ * with the same UID, or a client has deleted the mirror and a finalizer keeps it.
  */
 const shows = (mirror: Pod, pod: Pod | undefined): boolean =>
   pod !== undefined &&

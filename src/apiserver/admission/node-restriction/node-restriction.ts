@@ -15,7 +15,7 @@ import {
   SERVICE_ACCOUNTS,
 } from '../../../api/resources.ts';
 import type { ResourceRef } from '../../../machinery/meta.ts';
-import { nodeNameOf } from '../../auth/authorization/node/node-identity.ts';
+import { isInNodesGroup, nodeNameOf } from '../../auth/authorization/node/node-identity.ts';
 import type { AdmissionRequest, AdmissionTarget, PluginFactory } from '../plugin.ts';
 import { isKindOf } from '../targets.ts';
 import { restrictCertificateRequest } from './certificate-requests.ts';
@@ -53,8 +53,7 @@ export const nodeRestriction: PluginFactory = (services) => {
     name: 'NodeRestriction',
     handles: (target) => restrictionFor(target) !== undefined,
     check(request) {
-      if (isNewMirrorPod(request))
-        admitMirrorPod(request.object as Pod, request.context.user.groups.includes('system:nodes'));
+      if (isNewMirrorPod(request)) admitMirrorPod(request.object as Pod, isInNodesGroup(request.context.user));
       return restrict(request);
     },
     validate: (request) => (request.operation === 'DELETE' ? restrict(request) : undefined),

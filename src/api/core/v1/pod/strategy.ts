@@ -8,6 +8,7 @@ import { readAppArmorAnnotations } from './compatibility/app-armor.ts';
 import { dropDisabledFields } from './compatibility/disabled-fields.ts';
 import { keepOlderStatuses } from './compatibility/older-forms.ts';
 import { currentSpec } from './defaults.ts';
+import { isMirrorPod } from './mirror.ts';
 import { hasEnded } from './status/final-phase.ts';
 import { qosClass } from './status/qos.ts';
 
@@ -79,8 +80,17 @@ export function withSkips(termination: PodTermination, names: readonly string[])
 /**
  * Decides whether a delete of the Pod is graceful (see KindDefinition.deletion). The first delete of a Pod that has no node or has ended is
  * immediate. A later delete can only shorten the grace period, which counts from the start of the termination.
+ *
+ * Unlike upstream, the first delete of a mirror Pod is also immediate, because there is nothing to end: the static Pod keeps running, and
+ * its node creates the mirror Pod again. In upstream, the node does this while `kubectl delete` waits for the terminating mirror Pod. If
+ * kubectl lists the Pods only when the new mirror Pod exists, it never sees the deletion and waits forever. Only the node can mark a
+ * mirror Pod as terminating, when it ends the static Pod.
  */
-export function podDeletion(pod: Pod, options: DeleteOptions): { now: true } | { now: false; graceSeconds: number } {
+export function podDeletion(
+  pod: Pod,
+  options: DeleteOptions,
+  { byNode }: WriteContext,
+): { now: true } | { now: false; graceSeconds: number } {
   const graceful = (seconds: number) =>
     seconds === 0 ? ({ now: true } as const) : ({ now: false, graceSeconds: seconds < 0 ? 1 : seconds } as const);
   const requested = options.gracePeriodSeconds;
@@ -89,7 +99,8 @@ export function podDeletion(pod: Pod, options: DeleteOptions): { now: true } | {
     if (current === undefined) return { now: true };
     return graceful(requested === undefined ? current : Math.min(requested < 0 ? 1 : requested, current));
   }
-  if (!pod.spec?.nodeName || hasEnded(pod)) return { now: true };
+  const isClientsMirror = isMirrorPod(pod) && byNode !== true;
+  if (!pod.spec?.nodeName || hasEnded(pod) || isClientsMirror) return { now: true };
   return graceful(requested ?? pod.spec.terminationGracePeriodSeconds ?? 0);
 }
 

@@ -4,6 +4,8 @@ import type { UserInfo } from '../../../../ports/request.ts';
 const USER_PREFIX = 'system:node:';
 const GROUP = 'system:nodes';
 
+export const isInNodesGroup = ({ groups }: UserInfo): boolean => groups.includes(GROUP);
+
 /** Returns the name of the node, which may be empty; undefined if the user is not a node. */
-export const nodeNameOf = ({ name, groups }: UserInfo): string | undefined =>
-  name.startsWith(USER_PREFIX) && groups.includes(GROUP) ? name.slice(USER_PREFIX.length) : undefined;
+export const nodeNameOf = (user: UserInfo): string | undefined =>
+  user.name.startsWith(USER_PREFIX) && isInNodesGroup(user) ? user.name.slice(USER_PREFIX.length) : undefined;
