@@ -375,6 +375,7 @@ test('a session reports once that a defer container will not get its image, did 
   const advice =
     "make it from this machine's busybox: lifepod image make busybox:1.99 --data-dir /d; " +
     "load it from an archive, without a registry, such as 'docker save busybox:1.99 > FILE' writes on another machine: lifepod image load FILE --data-dir /d";
+  const later = advice.replaceAll(/make it|load it/g, 'for later Pods, $&');
   for (const reason of ['ErrImagePull', 'ImagePullBackOff', 'ErrImagePull'])
     await setStatus('one', {
       phase: 'Running',
@@ -416,7 +417,7 @@ test('a session reports once that a defer container will not get its image, did 
     deferContainerStatuses: [of('bye', end(128, 'Error', `ErrImagePull: ${pull}`))],
   });
   expect(said).toEqual([
-    `pod/quick: defer container bye could not start: the image busybox:1.99 cannot be pulled (${unpulled}); do by hand what bye would have done; ${advice}`,
+    `pod/quick: defer container bye could not start: the image busybox:1.99 cannot be pulled (${unpulled}); do by hand what bye would have done; ${later}`,
   ]);
   expect(await watched.over).toBeUndefined();
 });

@@ -133,7 +133,7 @@ export const isUndone = (end: EntryEnd): boolean =>
 const endedLate = ({ reason, exitCode, ran }: EntryEnd): boolean =>
   ran && reason === 'DeadlineExceeded' && exitCode === 0;
 
-/** Returns what the user can do about the entries with isUndone(). `subject.pod` names their images. */
+/** Returns what the user can do about the entries with isUndone(), which do not run again. `subject.pod` names their images. */
 export function remainingWork(subject: Advised, ends: readonly EntryEnd[]): Action[] {
   const undone = ends.filter(isUndone);
   if (undone.length === 0) return [];
@@ -145,7 +145,7 @@ export function remainingWork(subject: Advised, ends: readonly EntryEnd[]): Acti
     ...imageRemedies(
       subject,
       undone.flatMap((end) => withoutImage(end) ?? []),
-    ),
+    ).map((each) => ({ ...each, description: `for later Pods, ${each.description}` })),
   ];
 }
 

@@ -231,7 +231,7 @@ explains({
       'its object stays until it is deleted',
     ],
     advice:
-      /^do by hand what bye would have done\nmake it .*: lifepod image make busybox:1\.99\nload it .*: lifepod image load FILE$/,
+      /^do by hand what bye would have done\nfor later Pods, make it .*: lifepod image make busybox:1\.99\nfor later Pods, load it .*: lifepod image load FILE$/,
   },
   'a completed Pod whose defer container failed': {
     spec: { deferContainers: [container('bye'), container('undue')] },
@@ -817,7 +817,7 @@ explains({
       'defer container unless: did not run, the app containers did not fail',
     ],
     advice:
-      /^do by hand what slow, lost, cut, bad, unpulled and late would have done\nmake it .*: lifepod image make busybox:1\.99\nload it .*\nsee its life/,
+      /^do by hand what slow, lost, cut, bad, unpulled and late would have done\nfor later Pods, make it .*: lifepod image make busybox:1\.99\nfor later Pods, load it .*\nsee its life/,
   },
   'a deleted Pod whose object was removed long after its containers': {
     gone: true,
