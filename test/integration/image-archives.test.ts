@@ -1,12 +1,14 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { createWriteStream, readdirSync, rmSync } from 'node:fs';
+import { createWriteStream, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { pack } from 'tar-stream';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { UserError } from '../../src/platform/files.ts';
 import { runCommandOk } from '../../src/platform/processes.ts';
+import { connect } from '../../src/runtime/cri/connection.ts';
 import { writeImageArchive } from '../../src/runtime/images/archive-writer.ts';
+import { listNames } from '../../src/runtime/images/failed-import.ts';
 import { loadImageArchives } from '../../src/runtime/images/load.ts';
 import { makeBusyboxArchive } from '../../src/runtime/images/local-images.ts';
 import { IMAGE_NAME_RULE } from '../../src/runtime/images/references.ts';
@@ -85,6 +87,45 @@ test('a load whose reference exists resolves only once the runtime shows the new
   expect(ids.size).toBe(10);
 });
 
+/** Writes an OCI layout of an image with random content to the folder `layout`, with skopeo. Resolves with its index.json. */
+async function makeLayout(name: string): Promise<{ manifests: { digest: string }[] }> {
+  const file = { type: 'file', path: 'file', mode: 0o644, content: randomBytes(100_000) } as const;
+  await writeImageArchive(path('whole.tar'), 'docker.io/library/whole:1', [file], { env: [] });
+  rmSync(path('layout'), { recursive: true, force: true });
+  const [source, target] = [`docker-archive:${path('whole.tar')}`, `oci:${path('layout')}:${name}`];
+  await runCommandOk('skopeo', ['--insecure-policy', 'copy', source, target]);
+  return JSON.parse(readFileSync(path('layout/index.json'), 'utf8'));
+}
+const packLayout = (file: string): Promise<string> =>
+  runCommandOk('tar', ['-C', path('layout'), '-cf', path(file), ...readdirSync(path('layout'))]);
+
+async function namesInContainerd(): Promise<string[]> {
+  const connection = connect(real.containerd.endpoint);
+  try {
+    return (await listNames(connection, never)).map(({ name }) => name).sort();
+  } finally {
+    connection.close();
+  }
+}
+
+test('an image with a short name in an OCI layout gets the complete name and its digest, as a pulled image', async () => {
+  const before = await namesInContainerd();
+  const { manifests } = await makeLayout('web:1');
+  const digest = manifests[0]?.digest ?? '';
+  await packLayout('web.tar');
+  expect(await load('web.tar')).toEqual(['docker.io/library/web:1']);
+  const { id = '', tags } = (await real.runtime.imageStatus('web:1', never)) ?? {};
+  const added = (await namesInContainerd()).filter((name) => !before.includes(name));
+  expect([tags, added]).toEqual([
+    ['docker.io/library/web:1'],
+    ['docker.io/library/web:1', `docker.io/library/web@${digest}`, id],
+  ]);
+  for (const reference of [`web@${digest}`, `web:any@${digest}`])
+    expect((await real.runtime.imageStatus(reference, never))?.id).toBe(id);
+  await real.runtime.removeImage(id, never);
+  expect(await namesInContainerd()).toEqual(before);
+});
+
 describe('an image whose layer cannot be unpacked', () => {
   const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
   const broken = (name: string, layer: string, content = layer): Promise<void> => {
@@ -112,20 +153,21 @@ describe('an image whose layer cannot be unpacked', () => {
     expect(await listed()).toEqual(before);
   });
 
-  test('an image is not listed if its OCI layout lacks the layer', async () => {
-    const file = { type: 'file', path: 'file', mode: 0o644, content: randomBytes(100_000) } as const;
-    await writeImageArchive(path('whole.tar'), 'docker.io/library/whole:1', [file], { env: [] });
-    const [source, target] = [`docker-archive:${path('whole.tar')}`, `oci:${path('layout')}:example.com/lacking:1`];
-    await runCommandOk('skopeo', ['--insecure-policy', 'copy', source, target]);
-    const blobs = await runCommandOk('ls', ['-S', path('layout/blobs/sha256')]);
-    rmSync(path(`layout/blobs/sha256/${blobs.split('\n')[0]}`));
-    await runCommandOk('tar', ['-C', path('layout'), '-cf', path('lacking.tar'), ...readdirSync(path('layout'))]);
-    const before = await listed();
-    expect(await refusal('lacking.tar')).toMatch(
-      /^the image archive .*lacking\.tar is damaged \(its layer sha256:\w+ is /,
-    );
-    expect(await listed()).toEqual(before);
-  });
+  test.each(['example.com/lacking:1', 'zlacking:1'])(
+    'the image %s is not listed if its OCI layout lacks the layer',
+    async (name) => {
+      await makeLayout(name);
+      const blobs = await runCommandOk('ls', ['-S', path('layout/blobs/sha256')]);
+      rmSync(path(`layout/blobs/sha256/${blobs.split('\n')[0]}`));
+      await packLayout('lacking.tar');
+      const [before, namesBefore] = [await listed(), await namesInContainerd()];
+      expect(await refusal('lacking.tar')).toMatch(
+        /^the image archive .*lacking\.tar is damaged \(its layer sha256:\w+ is /,
+      );
+      expect(await listed()).toEqual(before);
+      expect(await namesInContainerd()).toEqual(namesBefore);
+    },
+  );
 
   test('a failed load keeps the image that had the name before', async () => {
     await makeBusyboxArchive(path('good.tar'), { reference: 'example.com/kept:1' });

@@ -299,6 +299,13 @@ explains({
     sentence: /is not on the node and may not be pulled/,
     advice: /^load it from an archive, without a registry: lifepod image load FILE\nor let the node pull it/,
   },
+  'an image that is given by digest': {
+    spec: { containers: [{ name: 'app', image: `web@sha256:${'0'.repeat(64)}` }] },
+    status: { containerStatuses: [waiting('app', 'ErrImageNeverPull', 'absent', { image: '' })] },
+    sentence: /is not on the node and may not be pulled/,
+    advice:
+      /^load it from an archive, without a registry \(for a digest, from an OCI archive whose index\.json has this digest\): lifepod image load FILE\n/,
+  },
   'a missing image with imagePullPolicy Never': {
     status: { containerStatuses: [waiting('app', 'ErrImageNeverPull', 'absent')] },
     sentence: /is not on the node and may not be pulled/,

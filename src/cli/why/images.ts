@@ -163,13 +163,16 @@ function policyField({ pod }: Advised, shown: readonly Shown[]): string {
 }
 
 function loadArchive(subject: Advised, shown: readonly Shown[]): Action {
-  // Invalid names are not part of the command: a shell would run parts of a name that another user has chosen. An archive of docker save
-  // does not have the digests of images.
-  const images = [...new Set(shown.map((each) => wantedImage(subject.pod, each).reference))].filter(
-    (each) => referenceError(each) === undefined && !each.includes('@'),
+  // Invalid names are not part of the command: a shell would run parts of a name that another user has chosen.
+  const valid = [...new Set(shown.map((each) => wantedImage(subject.pod, each).reference))].filter(
+    (each) => referenceError(each) === undefined,
   );
+  // An archive of docker save may not have the digests of images.
+  const images = valid.filter((each) => !each.includes('@'));
   const how = images.length === 0 ? '' : `, such as 'docker save ${images.join(' ')} > FILE' writes on another machine`;
-  return loadImage(subject, `load it from an archive, without a registry${how}`);
+  const ofDigest =
+    images.length === valid.length ? '' : ' (for a digest, from an OCI archive whose index.json has this digest)';
+  return loadImage(subject, `load it from an archive, without a registry${how}${ofDigest}`);
 }
 
 function startRegistry(shown: readonly Shown[]): Action[] {

@@ -6,7 +6,7 @@ import { gzipSync, zstdCompressSync } from 'node:zlib';
 import { pack } from 'tar-stream';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { UserError } from '../../platform/files.ts';
-import { archiveReferences, openArchive } from './archive-reader.ts';
+import { openArchive, readArchive } from './archive-reader.ts';
 
 const { signal } = new AbortController();
 const MAX_BYTES = 4 * 1024 * 1024;
@@ -26,7 +26,7 @@ async function archive(files: Record<string, unknown>, compress = (bytes: Buffer
   tar.finalize();
   writeFileSync(file, compress(await buffer(tar)));
 }
-const references = (): Promise<string[]> => archiveReferences(file, signal);
+const references = async (): Promise<string[]> => (await readArchive(file, signal)).names;
 const docker = (...names: unknown[]): unknown => [{ Config: 'c', RepoTags: names }];
 const oci = (annotations?: unknown): unknown => ({
   manifests: [{ digest: 'sha256:1', ...(annotations === undefined ? {} : { annotations }) }],
@@ -158,6 +158,6 @@ test('a file that does not exist and a folder are refused with the reason', asyn
 
 test('an aborted read rejects with the reason of the abort', async () => {
   await archive({ 'manifest.json': docker('a:1') });
-  const error = await archiveReferences(file, AbortSignal.abort()).catch((reason: unknown) => reason);
+  const error = await readArchive(file, AbortSignal.abort()).catch((reason: unknown) => reason);
   expect(error).toMatchObject({ name: 'AbortError' });
 });

@@ -15,11 +15,27 @@ export type OnRead = (bytes: number) => void;
 /** Larger files manifest.json and index.json are ignored, to limit the use of memory. */
 const MAX_MANIFEST_BYTES = 4 * 1024 * 1024;
 
+export interface ArchiveContent {
+  /** The names of the images, as written in the archive. */
+  names: string[];
+  /** The index of an OCI image layout; undefined if the archive has no index.json. */
+  index: OciIndex | undefined;
+}
+
+/** The part of index.json that contains the names of images. Source: OCI Image Layout Specification. */
+export interface OciIndex {
+  manifests?: OciDescriptor[];
+}
+
+export interface OciDescriptor {
+  digest?: unknown;
+  annotations?: Record<string, unknown>;
+}
+
 /**
- * Resolves with the names of the images, as written in the archive. Rejects with a UserError if the file cannot be read, is not an archive
- * of images, contains no names, or contains an invalid name.
+ * Rejects with a UserError if the file cannot be read, is not an archive of images, contains no names, or contains an invalid name.
  */
-export async function archiveReferences(file: string, signal: AbortSignal, onRead?: OnRead): Promise<string[]> {
+export async function readArchive(file: string, signal: AbortSignal, onRead?: OnRead): Promise<ArchiveContent> {
   let indexes: Map<string, string>;
   try {
     indexes = await readIndexes(file, signal, onRead);
@@ -34,8 +50,10 @@ export async function archiveReferences(file: string, signal: AbortSignal, onRea
   const [docker, oci] = [indexes.get('manifest.json'), indexes.get('index.json')];
   if (docker === undefined && oci === undefined) throw notAnArchive(file);
   let names: Set<string>;
+  let index: OciIndex | undefined;
   try {
-    names = new Set([...dockerNames(JSON.parse(docker ?? '[]')), ...ociNames(JSON.parse(oci ?? '{}'))]);
+    index = oci === undefined ? undefined : ociIndex(JSON.parse(oci));
+    names = new Set([...dockerNames(JSON.parse(docker ?? '[]')), ...(index?.manifests ?? []).flatMap(ociName)]);
   } catch {
     throw notAnArchive(file);
   }
@@ -51,13 +69,16 @@ export async function archiveReferences(file: string, signal: AbortSignal, onRea
       `the archive ${file} names an image ${shown}: that is not a valid reference; ${IMAGE_NAME_RULE}`,
     );
   }
-  return [...names];
+  return { names: [...names], index };
 }
 
 const notAnArchive = (file: string): UserError =>
   new UserError(
     `${file} is not an archive of images: give a file made by 'docker save' or one with an OCI image layout`,
   );
+
+/** Returns the path without a leading `./`. */
+export const entryName = ({ name }: { name: string }): string => name.replace(/^\.\//, '');
 
 /** The end of a tar file is missing after at least one whole header. */
 class Truncated extends Error {}
@@ -69,7 +90,7 @@ async function readIndexes(file: string, signal: AbortSignal, onRead?: OnRead): 
   const read = (async () => {
     for await (const entry of tar) {
       entries += 1;
-      const name = entry.header.name.replace(/^\.\//, '');
+      const name = entryName(entry.header);
       if ((name === 'manifest.json' || name === 'index.json') && (entry.header.size ?? 0) <= MAX_MANIFEST_BYTES) {
         const chunks: Buffer[] = [];
         for await (const chunk of entry) chunks.push(chunk as Buffer);
@@ -126,18 +147,25 @@ async function decompressorOf(file: string): Promise<(() => Transform) | undefin
 const dockerNames = (manifests: unknown): string[] =>
   arrayOf(manifests).flatMap((manifest) => arrayOf(record(manifest)['RepoTags'] ?? []).map(text));
 
+/** Throws if `index` does not have the form of an index. */
+function ociIndex(index: unknown): OciIndex {
+  for (const manifest of arrayOf(record(index)['manifests'] ?? [])) record(record(manifest)['annotations'] ?? {});
+  return index as OciIndex;
+}
+
+/** The annotation that takes precedence in containerd. */
+export const CONTAINERD_NAME = 'io.containerd.image.name';
+
 /**
- * Exporters write the image names as annotations. Throws if `index` does not have the specified form. Source: OCI Image Layout
- * Specification; in `ref.name`, a text without any of `/:@` is only a tag, for which containerd invents a name.
+ * Returns the name of an image, if it has one. Exporters write names as annotations. Throws if an annotation is not a text. Source: OCI
+ * Image Layout Specification; in `ref.name`, a text without any of `/:@` is only a tag, for which containerd invents a name.
  */
-const ociNames = (index: unknown): string[] =>
-  arrayOf(record(index)['manifests'] ?? []).flatMap((manifest) => {
-    const annotations = record(record(manifest)['annotations'] ?? {});
-    const whole = text(annotations['io.containerd.image.name'] ?? '');
-    const name = text(annotations['org.opencontainers.image.ref.name'] ?? '');
-    if (whole !== '') return [whole];
-    return /[/:@]/.test(name) ? [name] : [];
-  });
+export function ociName({ annotations }: OciDescriptor): string[] {
+  const whole = text(annotations?.[CONTAINERD_NAME] ?? '');
+  const name = text(annotations?.['org.opencontainers.image.ref.name'] ?? '');
+  if (whole !== '') return [whole];
+  return /[/:@]/.test(name) ? [name] : [];
+}
 
 function arrayOf(value: unknown): unknown[] {
   if (!Array.isArray(value)) throw new TypeError('not an array');

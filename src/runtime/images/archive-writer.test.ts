@@ -6,7 +6,7 @@ import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { extract, type Header } from 'tar-stream';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { archiveReferences } from './archive-reader.ts';
+import { readArchive } from './archive-reader.ts';
 import { type Entry, type ImageConfig, writeImageArchive } from './archive-writer.ts';
 
 let folder: string;
@@ -41,13 +41,13 @@ test('an archive has the layer and the configuration under their digests, and a 
     { Config: image.header.name, RepoTags: ['docker.io/library/a:1'], Layers: [layer.header.name] },
   ]);
   expect([layer, image, manifest].map(({ header }) => header.mode)).toEqual([0o644, 0o644, 0o644]);
-  expect(await archiveReferences(file, new AbortController().signal)).toEqual(['docker.io/library/a:1']);
+  expect((await readArchive(file, new AbortController().signal)).names).toEqual(['docker.io/library/a:1']);
 });
 
 test('an archive may have several names for its image', async () => {
   const names = ['docker.io/library/a:1', 'docker.io/library/b:1'];
   await writeImageArchive(file, names, [], { env: [] });
-  expect(await archiveReferences(file, new AbortController().signal)).toEqual(names);
+  expect((await readArchive(file, new AbortController().signal)).names).toEqual(names);
 });
 
 test('the layer has the entries with their types, modes and contents, owned by root', async () => {

@@ -37,8 +37,8 @@ export interface ImportGuard {
 
 /**
  * Records which images have the names before an import, and protects these images from garbage collection until release(). `references`:
- * the names that the import may assign, both as written in the archive and in CRI's complete form. `signal` ends only the recording: undo()
- * and release() also run after an abort, because an aborted import must not leave unfinished images.
+ * the names that the import may assign. `signal` ends only the recording: undo() and release() also run after an abort, because an aborted
+ * import must not leave unfinished images.
  */
 export async function guardImport(
   connection: Connection,

@@ -10,6 +10,7 @@ import { UserError } from '../../platform/files.ts';
 import type { Timers } from '../../platform/platform.ts';
 import { requireProgram } from '../../platform/processes.ts';
 import { createVirtualTimers } from '../../platform/virtual-timers.ts';
+import { readArchive } from './archive-reader.ts';
 import { writeImageArchive } from './archive-writer.ts';
 import { containerd, serveContainerd } from './containerd-fixture.ts';
 import { type LoadStep, loadImageArchives } from './load.ts';
@@ -93,8 +94,8 @@ const withIds = (names: Record<string, string>): Record<string, string> => ({
 });
 
 /**
- * Installs a script as ctr. `imports` are its commands for an import. Its tag command assigns the new name to the digest `tagged`. The
- * content of the digest `index` is an index of two platforms, one of which is missing; other digests are manifests of images.
+ * Installs a script as ctr. `imports` are its commands for an import. The content of the digest `index` is an index of two platforms, one
+ * of which is missing; other digests are manifests of images.
  */
 function installCtr(imports: string): void {
   const script = `#!/bin/sh
@@ -102,7 +103,6 @@ cd ${folder}
 echo "$*" >> calls
 case $6 in
 import) ${imports} ;;
-tag) echo "$9 tagged" >> names ;;
 get) case $7 in
   index) echo '{"manifests":[{"digest":"missing"},{"digest":"present"}]}' ;;
   missing) exit 1 ;;
@@ -114,9 +114,8 @@ esac
   writeFileSync(path('ctr'), script);
   chmodSync(path('ctr'), 0o755);
 }
-/** The commands read the whole archive, assign the name to the digest, and report that the image was unpacked. */
-const importOf = (name: string, digest = 'new'): string =>
-  `cat > stdin; echo '${name} ${digest}' >> names; echo 'unpacking ${name} (sha256:1)...done'`;
+/** The commands read the whole archive and assign the name to the digest. */
+const importOf = (name: string, digest = 'new'): string => `cat > stdin; echo '${name} ${digest}' >> names`;
 
 /** Omits the address and the namespace. */
 const ctrCalls = (): string[] => {
@@ -130,6 +129,13 @@ async function archiveOf(name: string, file = 'image.tar', bytes = 1): Promise<s
   const content = { type: 'file', path: 'file', mode: 0o644, content: Buffer.alloc(bytes) } as const;
   await writeImageArchive(path(file), name, [content], { env: [] });
   return path(file);
+}
+
+async function archiveWith(files: Record<string, unknown>): Promise<void> {
+  const tar = pack();
+  for (const [name, content] of Object.entries(files)) tar.entry({ name }, JSON.stringify(content));
+  tar.finalize();
+  writeFileSync(path('image.tar'), await buffer(tar));
 }
 
 async function rejection(promise: Promise<unknown>): Promise<Error> {
@@ -162,13 +168,9 @@ test('the load imports each archive in order and returns the complete references
 
 test('a name that an archive has in two forms is returned once', async () => {
   const manifests = [{ annotations: { 'io.containerd.image.name': A } }];
-  const files = { 'manifest.json': [{ RepoTags: ['a:1'] }], 'index.json': { manifests } };
-  const tar = pack();
-  for (const [name, content] of Object.entries(files)) tar.entry({ name }, JSON.stringify(content));
-  tar.finalize();
-  writeFileSync(path('both.tar'), await buffer(tar));
+  await archiveWith({ 'manifest.json': [{ RepoTags: ['a:1'] }], 'index.json': { manifests } });
   installCtr(importOf(A));
-  expect(await load([path('both.tar')])).toEqual([A]);
+  expect(await load([path('image.tar')])).toEqual([A]);
 });
 
 test('the load decompresses an archive before ctr reads the archive', async () => {
@@ -179,26 +181,28 @@ test('the load decompresses an archive before ctr reads the archive', async () =
   expect(readFileSync(path('stdin'))).toEqual(readFileSync(file));
 });
 
-test('an image that ctr has stored under a short name is tagged with the complete name', async () => {
-  installCtr(importOf('a:1'));
-  expect(await load([await archiveOf('a:1')])).toEqual([A]);
-  expect(ctrCalls()).toEqual(['import -', `tag --force a:1 ${A}`]);
-  expect(runtime.names).toEqual(withIds({ 'a:1': 'new', [A]: 'tagged', 'sha256:new': 'new' }));
-});
+test('ctr reads an OCI layout with the complete names and digests, and a failed import deletes them', async () => {
+  const digest = `sha256:${'0'.repeat(64)}`;
+  const annotations = { 'org.opencontainers.image.ref.name': 'a:1' };
+  await archiveWith({ 'oci-layout': {}, 'index.json': { manifests: [{ digest, annotations }] }, 'layer.tar': 'x' });
+  const byDigest = `docker.io/library/a@${digest}`;
+  installCtr(`${importOf(A)}; echo '${byDigest} new' >> names; exit $(ls failing 2> /dev/null | wc -l)`);
+  expect(await load([path('image.tar')])).toEqual([A]);
+  expect(ctrCalls()).toEqual(['import -']);
+  expect((await readArchive(path('stdin'), never)).names).toEqual([A, byDigest]);
+  expect(runtime.names).toEqual(withIds({ [A]: 'new', [byDigest]: 'new' }));
 
-test('a failure to tag an image restores the names', async () => {
-  installCtr(importOf('a:1'));
-  const script = readFileSync(path('ctr'), 'utf8');
-  writeFileSync(path('ctr'), script.replace('tag) ', 'tag) exit 1; '));
-  expect((await rejection(load([await archiveOf('a:1')]))).message).toMatch(/exit code 1/);
+  for (const name of Object.keys(runtime.names)) delete runtime.names[name];
+  writeFileSync(path('failing'), '');
+  await rejection(load([path('image.tar')]));
   expect(runtime.names).toEqual({});
 });
 
 test('the images that had the names before are protected only during the import', async () => {
-  Object.assign(runtime.names, withIds({ [A]: 'complete', 'a:1': 'short' }));
+  Object.assign(runtime.names, withIds({ [A]: 'old' }));
   installCtr(importOf(A));
   expect(await load([await archiveOf('a:1')])).toEqual([A]);
-  expect(runtime.calls).toEqual(['Leases/Create', 'hold short', 'hold complete', 'Leases/Delete']);
+  expect(runtime.calls).toEqual(['Leases/Create', 'hold old', 'Leases/Delete']);
 });
 
 test('a failed import restores the names and reports the error of ctr', async () => {
@@ -273,7 +277,7 @@ test('an abort kills ctr', async () => {
 });
 
 /** CRI does not list the image before a step assigns the name. */
-const installSlowCtr = (): void => installCtr(`cat > stdin; echo 'unpacking ${A} (sha256:1)...done'`);
+const installSlowCtr = (): void => installCtr('cat > stdin');
 
 test('the load waits up to 30 seconds until CRI lists the image', async () => {
   installSlowCtr();

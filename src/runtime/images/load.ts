@@ -11,10 +11,11 @@ import { requireProgram, runCommandOk } from '../../platform/processes.ts';
 import { CRI_NAMESPACE } from '../containerd/paths.ts';
 import { type Connection, connect, delay } from '../cri/connection.ts';
 import { imageStatus } from '../cri/images/image-service.ts';
-import { archiveReferences, type OnRead, openArchive } from './archive-reader.ts';
+import { type OciIndex, type OnRead, openArchive, readArchive } from './archive-reader.ts';
+import { completeIndex, withIndex } from './complete-index.ts';
 import { guardImport, type ImportGuard, listNames } from './failed-import.ts';
 import { importFailure } from './import-failure.ts';
-import { normalizeReference } from './references.ts';
+import { storedName } from './references.ts';
 
 export interface LoadOptions {
   /** The address of containerd's socket in the form unix:///PATH. */
@@ -73,28 +74,22 @@ interface Load {
 
 /** Resolves with the references in complete form. */
 async function loadArchive(load: Load, file: string): Promise<string[]> {
-  const { ctr, args, connection, timers, signal } = load;
+  const { connection, timers, signal } = load;
   const { size: totalBytes } = await stat(file).catch(() => ({ size: 0 }));
   const report = (kind: LoadStep['kind'], doneBytes: number): void =>
     load.progress({ kind, file, doneBytes, totalBytes });
   report('checking', 0);
-  const names = await archiveReferences(file, signal, (bytes) => report('checking', bytes));
-  const complete = names.map(normalizeReference);
-  const guard = await guardImport(connection, [...new Set([...names, ...complete])], timers, signal);
+  const content = await readArchive(file, signal, (bytes) => report('checking', bytes));
+  // An archive may have the same name in its manifest.json and, in another form, in its index.json.
+  const references = [...new Set(content.names.map(storedName))];
+  const completed = content.index && completeIndex(content.index);
+  const assigned = new Set([...references, ...(completed?.names ?? [])]);
+  const guard = await guardImport(connection, [...assigned], timers, signal);
   const reading = (bytes: number): void => report(bytes < totalBytes ? 'loading' : 'unpacking', bytes);
   report('loading', 0);
-  await importWhole(guard, async () => {
-    const output = await importArchive(load, file, reading);
-    // containerd stores a short name from an OCI layout unchanged, but CRI looks up the complete name.
-    for (const [index, name] of names.entries()) {
-      const reference = complete[index] as string;
-      if (output.includes(`unpacking ${reference} `)) continue;
-      await runCommandOk(ctr, [...args, 'images', 'tag', '--force', name, reference], { signal });
-    }
-  });
-  for (const reference of complete) await listed(load, reference, guard.idsBefore.get(reference));
-  // An archive may have the same name in its manifest.json and, in another form, in its index.json.
-  return [...new Set(complete)];
+  await importWhole(guard, () => importArchive(load, file, completed?.index, reading));
+  for (const reference of references) await listed(load, reference, guard.idsBefore.get(reference));
+  return references;
 }
 
 /** Restores the image names if the import fails, for example because of a damaged layer. */
@@ -111,13 +106,19 @@ async function importWhole(guard: ImportGuard, run: () => Promise<void>): Promis
 }
 
 /**
- * Resolves with ctr's output. Decompresses the archive, because ctr of containerd 1.6 cannot do that. Rejects with a UserError if the
- * archive is not accepted.
+ * Decompresses the archive, because ctr of containerd 1.6 cannot do that. Rejects with a UserError if the archive is not accepted. `index`:
+ * the content of index.json to import instead of that in the file.
  */
-async function importArchive({ ctr, args, signal }: Load, file: string, onRead: OnRead): Promise<string> {
-  const source = await openArchive(file, onRead);
+async function importArchive(
+  { ctr, args, signal }: Load,
+  file: string,
+  index: OciIndex | undefined,
+  onRead: OnRead,
+): Promise<void> {
+  const archive = await openArchive(file, onRead);
+  const source: AsyncIterable<unknown> = index === undefined ? archive : withIndex(archive, index);
   const child = spawn(ctr, [...args, 'images', 'import', '-'], {
-    stdio: ['pipe', 'pipe', 'pipe'],
+    stdio: ['pipe', 'ignore', 'pipe'],
     signal,
     killSignal: 'SIGKILL',
   });
@@ -127,8 +128,8 @@ async function importArchive({ ctr, args, signal }: Load, file: string, onRead: 
   });
   // ctr may exit before it has read the whole archive. The write error is ignored, because ctr's error output contains the reason.
   const fed = pipeline(source, child.stdin).catch(() => undefined);
-  const [code, stdout, stderr] = await Promise.all([ended, text(child.stdout), text(child.stderr), fed]);
-  if (code === 0) return stdout;
+  const [code, stderr] = await Promise.all([ended, text(child.stderr), fed]);
+  if (code === 0) return;
   // containerd reports this text if the image has no manifest for the platform of the machine.
   if (stderr.includes('image might be filtered out'))
     throw new UserError(
