@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type DataDirLock, lockDataDir } from '../../platform/files.ts';
+import { type DataDirLock, lockDataDir, UserError } from '../../platform/files.ts';
 import type { TargetOptions } from '../target.ts';
 import { selectEngine } from './engine-folder.ts';
 
@@ -98,4 +98,13 @@ test('lifepod status selects the engine of a copy of a kubeconfig', () => {
 test('kubectl lifepod without a kubeconfig fails with a sentence', () => {
   const none = join(folder, 'none');
   expect(() => selectEngine({}, { HOME: none, ...PLUGIN }, none)).toThrow(/^lifepod is not running in /);
+});
+
+test('lifepod status does not use a copy in ~/.kube/config, whether or not the user may read the default data folder', () => {
+  mkdirSync(join(folder, 'home/.kube'), { recursive: true });
+  writeFileSync(join(folder, 'home/.kube/config'), '');
+  const select = (refusal?: UserError) =>
+    selectEngine({}, { HOME: join(folder, 'home') }, join(folder, 'none'), undefined, () => refusal);
+  expect(select().dataDir).toBe(join(folder, 'none'));
+  expect(() => select(new UserError('only root'))).toThrow('only root');
 });

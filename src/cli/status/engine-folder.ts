@@ -1,9 +1,9 @@
 /** Selects the engine whose data folder and processes `lifepod status` reads in addition to the API. */
-import { existsSync } from 'node:fs';
 import { DEFAULT_DATA_DIR, isKubectlPlugin } from '../../engine/settings.ts';
 import { dataDirOwner } from '../../platform/files.ts';
 import { hintsFor, UNKNOWN_FOLDER } from '../hints.ts';
 import { dataFolderOf } from '../kubeconfig/engine-folders.ts';
+import { onlyForRoot } from '../kubeconfig/own-kubeconfig.ts';
 import { engineRunsIn } from '../kubeconfig/which-engine.ts';
 import { kubeconfigPaths, type TargetOptions } from '../target.ts';
 
@@ -19,14 +19,16 @@ const unknownFolder = (): string =>
 
 /**
  * Returns the folder of --data-dir, else that of the engine of --kubeconfig or KUBECONFIG, else the default folder if its engine runs, else
- * the folder of the engine of ~/.kube/config, else the default folder. Returns no folder if the user may not read the folder, or if the
- * options select a server whose folder is not known.
+ * the folder of the engine of ~/.kube/config, else the default folder. Returns no folder if the user has a kubeconfig, but may not read the
+ * folder, or if the options select a server whose folder is not known. Throws a UserError if the user has no kubeconfig and may not read
+ * the folder.
  */
 export function selectEngine(
   options: TargetOptions,
   env: NodeJS.ProcessEnv,
   defaultFolder = DEFAULT_DATA_DIR,
   engineOf = dataFolderOf,
+  forRoot = onlyForRoot,
 ): SelectedEngine {
   const { kubeconfig, context, dataDir } = options;
   if (dataDir !== undefined) {
@@ -35,16 +37,16 @@ export function selectEngine(
     return isUnreadable ? { dataDir: undefined, unread: [needsRoot(dataDir)] } : { dataDir, unread: [] };
   }
   const isAboutServer = (kubeconfig ?? context) !== undefined || Boolean(env['KUBECONFIG']) || isKubectlPlugin(env);
-  const state = stateOf(defaultFolder);
-  if (!isAboutServer && state === 'running') return { dataDir: defaultFolder, unread: [] };
+  if (!isAboutServer && stateOf(defaultFolder) === 'running') return { dataDir: defaultFolder, unread: [] };
   const folder = context === undefined ? engineOf(pathsOf(options, env, isAboutServer, defaultFolder)) : undefined;
   if (folder !== undefined)
     return stateOf(folder) === 'unreadable'
       ? { dataDir: undefined, unread: [needsRoot(folder)] }
       : { dataDir: folder, unread: [] };
   if (isAboutServer) return { dataDir: undefined, unread: [unknownFolder()] };
-  if (state === 'unreadable' && pathsOf(options, env, true, defaultFolder).length > 0)
-    return { dataDir: undefined, unread: [needsRoot(defaultFolder)] };
+  // A copy of a kubeconfig in ~/.kube/config may be that of any cluster.
+  const refused = forRoot(defaultFolder);
+  if (refused !== undefined) throw refused;
   return { dataDir: defaultFolder, unread: [] };
 }
 
@@ -63,10 +65,9 @@ function pathsOf(options: TargetOptions, env: NodeJS.ProcessEnv, isRequired: boo
   }
 }
 
-function stateOf(dataDir: string): 'running' | 'stopped' | 'unreadable' | 'missing' {
+function stateOf(dataDir: string): 'running' | 'stopped' | 'unreadable' {
   try {
-    if (dataDirOwner(dataDir) !== undefined) return 'running';
-    return existsSync(dataDir) ? 'stopped' : 'missing';
+    return dataDirOwner(dataDir) === undefined ? 'stopped' : 'running';
   } catch (error) {
     // readEngine() reports other errors, for example a folder that `lifepod down` has locked.
     return (error as NodeJS.ErrnoException).code === 'EACCES' ? 'unreadable' : 'stopped';
