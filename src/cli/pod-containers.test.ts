@@ -69,14 +69,14 @@ test.each<[string, Pod, boolean, ContainerStatus | undefined]>([
   expect(waitsForItsTurn(of, entry)).toBe(waits);
 });
 
-test('the image of a container is taken from its status, its spec or the container in imageFrom, in this order', () => {
+test('the image of a container is that of its spec or of the container in imageFrom, also after a run with another image', () => {
   const spec = { containers: [{ name: 'app', image: 'db:2' }], deferContainers: [{ name: 'bye', imageFrom: 'app' }] };
-  const living: Pod = { ...pod, spec, status: {} };
+  const ran = { ...status({ waiting: { reason: 'ErrImagePull' } }), image: 'db:1' };
+  const shown = { containerStatuses: [{ ...ran, name: 'app' }], deferContainerStatuses: [ran] };
+  const living: Pod = { ...pod, spec, status: shown };
   expect(imageOf(living, { name: 'app' })).toBe('db:2');
   expect(imageOf(living, { name: 'bye' })).toBe('db:2');
   expect(imageOf(living, { name: 'none' })).toBe('');
-  const ran = { deferContainerStatuses: [{ ...status({ running: {} }), image: 'db:1' }] };
-  expect(imageOf({ ...living, status: ran }, { name: 'bye' })).toBe('db:1');
 });
 
 test.each<[string, boolean, ContainerStatus]>([

@@ -60,8 +60,11 @@ export function waitsForItsTurn({ status: { termination } = {} }: Pod, { kind, s
   return waiting?.reason === undefined || TURN_REASONS.includes(waiting.reason);
 }
 
-/** Returns the image in the container's status, else the image that the spec names directly or by imageFrom; empty if there is neither. */
-export function imageOf({ spec, status }: Pod, { name }: { name: string }): string {
+/**
+ * Returns the image that the container needs for its next run, which the spec names directly or by imageFrom; empty if there is none. The
+ * status of a waiting container may still contain the image of its last run.
+ */
+export function imageOf({ spec }: Pod, { name }: { name: string }): string {
   const all: { name: string; image?: string; imageFrom?: string }[] = [
     ...(spec?.initContainers ?? []),
     ...(spec?.containers ?? []),
@@ -69,8 +72,7 @@ export function imageOf({ spec, status }: Pod, { name }: { name: string }): stri
     ...(spec?.ephemeralContainers ?? []),
   ];
   const own = all.find((each) => each.name === name);
-  const shown = podContainers({ spec, status } as Pod).find((each) => each.name === name)?.status?.image;
-  return shown || own?.image || all.find((each) => each.name === own?.imageFrom)?.image || '';
+  return own?.image || all.find((each) => each.name === own?.imageFrom)?.image || '';
 }
 
 interface Waiting {

@@ -59,3 +59,13 @@ test('a terminal shows the progress of all pulls in one line, until they end', (
 test('without a terminal, the beginning and the end of each pull are a line, and a failed pull has no end', () => {
   expect(reportsOf(false, ...LIFE)).toEqual({ shown: [], said: ['pulling a:1', 'pulling b:1', 'pulled a:1'] });
 });
+
+test('a failed pull of a container that has run with another image has no end', () => {
+  const changed = podOf({ 'a:2': at(10) });
+  const failed = structuredClone(changed);
+  for (const pod of [changed, failed])
+    for (const status of pod.status?.containerStatuses ?? [])
+      Object.assign(status, { image: 'a:1', imageID: 'sha256:1' });
+  for (const status of failed.status?.containerStatuses ?? []) status.state = { waiting: { reason: 'ErrImagePull' } };
+  expect(reportsOf(false, changed, failed).said).toEqual(['pulling a:2']);
+});

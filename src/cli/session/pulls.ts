@@ -1,7 +1,7 @@
 /** Reports the images that the node pulls for the Pods of a session, from the statuses of their containers. */
 import { type ReportedPull, reportedPull } from '../../api/core/v1/pod/status/pull-progress.ts';
 import type { Pod } from '../../api/generated/types.ts';
-import { podContainers } from '../pod-containers.ts';
+import { lacksImage, podContainers } from '../pod-containers.ts';
 import type { TerminalLine } from '../progress/terminal-line.ts';
 
 export function pullsOf(pods: readonly Pod[]): Map<string, ReportedPull> {
@@ -16,7 +16,11 @@ const isPulled = (image: string, pods: readonly Pod[]): boolean =>
     const containers = [...(pod.spec?.initContainers ?? []), ...(pod.spec?.containers ?? [])];
     return podContainers(pod).some(
       ({ name, status }) =>
-        (status?.imageID ?? '') !== '' && containers.some((each) => each.name === name && each.image === image),
+        // The imageID may be that of the last run, with another image.
+        status?.imageID !== undefined &&
+        status.imageID !== '' &&
+        !lacksImage(status) &&
+        containers.some((each) => each.name === name && each.image === image),
     );
   });
 
