@@ -2,13 +2,14 @@
 import { type ChildProcess, type SpawnOptions, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, symlinkSync } from 'node:fs';
+import { connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { afterEach, expect, onTestFinished, test } from 'vitest';
 import { childrenOf, haveEnded, listProcesses } from '../../platform/processes.ts';
 import { createVirtualTimers } from '../../platform/virtual-timers.ts';
 import { containerdPaths } from './paths.ts';
-import { findContainerd, findShims } from './process-table.ts';
+import { findContainerd, findShims, listeningSockets } from './process-table.ts';
 
 const paths = containerdPaths(`/nonexistent/lifepod-process-table-${process.pid}`);
 const children: ChildProcess[] = [];
@@ -77,6 +78,22 @@ test.runIf(mayUnshare)('processes in a container are not found, although their p
     ).toHaveLength(1);
   }
   expect([findContainerd(paths), findShims(paths)]).toEqual([[], []]);
+});
+
+test('the Unix sockets on which a process listens are found by their paths, also after their deletion', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'lifepod process-table-'));
+  const [server, other] = [createServer(), createServer()];
+  const path = join(folder, 'a.sock');
+  server.listen(path);
+  await once(server, 'listening');
+  const client = connect(path);
+  await once(client, 'connect');
+  other.listen(0, '127.0.0.1');
+  rmSync(folder, { recursive: true });
+  const pid = start('without sockets');
+  expect([listeningSockets([process.pid]), listeningSockets([pid])]).toEqual([expect.arrayContaining([path]), []]);
+  client.destroy();
+  for (const each of [server, other]) each.close();
 });
 
 test('the children of processes are found', () => {

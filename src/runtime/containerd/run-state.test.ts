@@ -8,7 +8,7 @@ import { childrenOf, haveEnded, runCommandOk, sendSignal } from '../../platform/
 import { createVirtualTimers } from '../../platform/virtual-timers.ts';
 import { cgroupFolders, removeEmptyCgroups } from './cgroups.ts';
 import { type ContainerdPaths, containerdPaths } from './paths.ts';
-import { findContainerd, findShims } from './process-table.ts';
+import { findContainerd, findShims, listeningSockets } from './process-table.ts';
 import { clearRunState, endLeftover, mountPoints, prepareRunFolder } from './run-state.ts';
 
 // Test files share the loaded modules, so this file loads its own copies, and the next file loads the original modules.
@@ -143,11 +143,15 @@ test('the shims and containers of a run are killed, and then their control group
   writeFileSync(join(bundle, 'address'), `unix://${socket}`);
   writeFileSync(socket, '');
   vi.mocked(findShims).mockReturnValue([2]);
+  // A shim whose bundle folder was deleted.
+  const other = join(folder, 'other.sock');
+  writeFileSync(other, '');
+  vi.mocked(listeningSockets).mockImplementation((pids) => (pids.includes(2) && calls.length === 0 ? [other] : []));
   vi.mocked(childrenOf).mockImplementation((pids) => pids.map((pid) => pid - 1));
   await clear();
   expect(calls).toEqual([...KILL, ['rmdir', '/cgroup', '/cgroup/1']]);
   expect(logged).toEqual([['killing containers that were left behind', { pids: [1] }]]);
-  expect(existsSync(socket)).toBe(false);
+  expect([existsSync(socket), existsSync(other)]).toEqual([false, false]);
 });
 
 test('a shim without a container is killed without a warning', async () => {

@@ -5,8 +5,8 @@ import type { Log, Timers } from '../../platform/platform.ts';
 import { childrenOf, haveEnded, processStartTicks, runCommandOk, sendSignal } from '../../platform/processes.ts';
 import { cgroupFolders, removeEmptyCgroups } from './cgroups.ts';
 import { type ContainerdPaths, containerdPaths } from './paths.ts';
-import { findContainerd, findShims } from './process-table.ts';
-import { removeShimSockets } from './shims.ts';
+import { findContainerd, findShims, listeningSockets } from './process-table.ts';
+import { findBundledShims } from './shims.ts';
 
 const STOP_MILLIS = 10_000;
 const KILL_MILLIS = 5_000;
@@ -60,6 +60,10 @@ export async function clearRunState(options: { dataDir: string; log: Log; timers
   const paths = containerdPaths(options.dataDir);
   await endLeftover(paths, log, timers);
   const shims = findShims(paths);
+  // A shim that ends normally removes its socket itself. The processes are searched, too, because their bundle folders are missing if the
+  // data folder was deleted, and the bundle folders, because a shim may have been killed before.
+  const bundled = findBundledShims(paths.state).map(({ socket }) => socket);
+  const sockets = new Set([...listeningSockets(shims), ...bundled]);
   if (shims.length > 0) {
     const containers = childrenOf(shims);
     const cgroups = new Set(containers.flatMap(cgroupFolders));
@@ -67,7 +71,7 @@ export async function clearRunState(options: { dataDir: string; log: Log; timers
     await end([...containers, ...shims], 'SIGKILL', timers);
     removeEmptyCgroups(cgroups);
   }
-  removeShimSockets(paths.state);
+  for (const socket of sockets) rmSync(socket, { force: true });
   await unmountUnder([paths.run, paths.home]);
   rmSync(paths.run, { recursive: true, force: true });
 }

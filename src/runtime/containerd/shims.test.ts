@@ -1,11 +1,11 @@
-import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { systemTimers } from '../../platform/node-js.ts';
 import { silentLog } from '../../platform/silent-log.ts';
 import { createShimExits } from './shim-exits.ts';
-import { findBundledShims, removeShimSockets } from './shims.ts';
+import { findBundledShims } from './shims.ts';
 
 let state: string;
 beforeEach(() => {
@@ -20,22 +20,20 @@ test.each([
     'bootstrap.json',
     (socket: string) => JSON.stringify({ version: 3, address: `unix://${socket}`, protocol: 'ttrpc' }),
   ],
-])('removeShimSockets() removes a socket whose address containerd wrote to %s', (_, file, contents) => {
-  const [socket, bundle] = [join(state, 's'), join(state, 'io.containerd.runtime.v2.task/k8s.io/shim')];
-  writeFileSync(socket, '');
+])('a shim is found by the address that containerd wrote to %s', (_, file, contents) => {
+  const bundle = join(state, 'io.containerd.runtime.v2.task/k8s.io/shim');
   mkdirSync(bundle, { recursive: true });
-  writeFileSync(join(bundle, file), contents(socket));
-  removeShimSockets(state);
-  expect(existsSync(socket)).toBe(false);
+  writeFileSync(join(bundle, file), contents('/a/s'));
+  expect(findBundledShims(state)).toMatchObject([{ containerId: 'shim', socket: '/a/s' }]);
 });
 
 test.each(['', '{', 'null', '{"address":1}', '{"address":"tcp://a"}'])(
-  'removeShimSockets() ignores a bootstrap.json with the content %j',
+  'the search for shims ignores a bootstrap.json with the content %j',
   (contents) => {
     const bundle = join(state, 'io.containerd.runtime.v2.task/k8s.io/shim');
     mkdirSync(bundle, { recursive: true });
     writeFileSync(join(bundle, 'bootstrap.json'), contents);
-    expect(() => removeShimSockets(state)).not.toThrow();
+    expect(findBundledShims(state)).toEqual([]);
   },
 );
 

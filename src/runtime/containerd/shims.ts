@@ -1,5 +1,5 @@
 /** Finds containerd's shims through the files in the bundle folders of their containers. */
-import { existsSync, readdirSync, rmSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { readTextIfPresent } from '../../platform/files.ts';
 import { CRI_NAMESPACE } from './paths.ts';
@@ -51,9 +51,4 @@ function readBundle(bundle: string): Bootstrap {
     // bootstrap.json is incomplete because containerd was killed while writing the file, or `bundle` is not a folder.
     return plain;
   }
-}
-
-/** Required if the shims were killed: a shim that ends normally removes its socket itself. */
-export function removeShimSockets(state: string): void {
-  for (const { socket } of findBundledShims(state)) rmSync(socket, { force: true });
 }
