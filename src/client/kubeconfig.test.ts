@@ -125,6 +125,8 @@ describe('several files', () => {
     await expect(readKubeconfigs([without])).rejects.toThrow(
       `kubeconfig ${path}: no current-context is set: give --context with one of one, two`,
     );
+    const single = write({ ...config(credentials), contexts: [{ name: 'one', context: {} }] });
+    await expect(readKubeconfigs([single], 'three')).rejects.toThrow('"three": give --context one');
     await expect(readKubeconfigs([join(directory, 'none')])).rejects.toThrow(/none does not exist$/);
   });
 });

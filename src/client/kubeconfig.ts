@@ -74,7 +74,7 @@ async function contextOf(files: readonly KubeconfigFile[], name: string | undefi
   if (names.length > 0 && !names.some((each) => each === current)) {
     const problem =
       current === undefined ? 'no current-context is set' : `there is no context ${JSON.stringify(current)}`;
-    throw invalid(`${problem}: give --context with one of ${names.join(', ')}`);
+    throw invalid(`${problem}: give --context ${names.length === 1 ? '' : 'with one of '}${names.join(', ')}`);
   }
   const { values: context } = section('contexts', 'context', current);
   const cluster = section('clusters', 'cluster', context['cluster']);
