@@ -17,6 +17,7 @@ import { parseGracePeriod } from './grace-period.ts';
 import { refuseEmptyValues } from './help/empty-values.ts';
 import { helpFor } from './help/help-command.ts';
 import { layOutHelp } from './help/help-format.ts';
+import { plainValues } from './help/short-options.ts';
 import { explainUsageErrors } from './help/usage-errors.ts';
 import { addKubeconfigCommand } from './kubeconfig/command.ts';
 import { plainFlags } from './logs/log-options.ts';
@@ -283,7 +284,8 @@ async function main(): Promise<void> {
   try {
     const asked = helpFor(program, process.argv.slice(2));
     if (asked !== undefined) return asked.outputHelp();
-    await program.parseAsync(process.argv[2] === 'logs' ? plainFlags(process.argv) : process.argv);
+    const args = plainValues(program, process.argv);
+    await program.parseAsync(args[2] === 'logs' ? plainFlags(args) : args);
   } catch (error) {
     process.stderr.write(`${errorLine(failureText(error))}\n`);
     process.exitCode = exitCodeOf(error);

@@ -15,7 +15,7 @@ test.each([
   ['image ', ['load', 'make', 'list', 'rm', 'help']],
   ['image ls --o', ['--output']],
   ['image list -o ', ['json']],
-  ['image list -o=', []],
+  ['image list -o=', ['-o=json']],
   ['version --output=j', ['--output=json']],
   ['up --det', ['--detach']],
   ['up --log-level ', ['debug', 'info', 'warn', 'error']],
@@ -49,6 +49,7 @@ test.each([
   ['logs web -c a', 'containers |a'],
   ['logs web --container=a', 'containers --container=|a'],
   ['logs -n ', 'namespaces |'],
+  ['why -n=k', 'namespaces -n=|k'],
   ['why --namespace=k', 'namespaces --namespace=|k'],
   ['timeline --context ', 'contexts |'],
   ['logs web -- -', 'containers |-'],
@@ -66,7 +67,7 @@ test.each([
 });
 
 test('a word is completed with the options and arguments before it', () => {
-  const found = suggest(program, ['logs', '-nmine', '--data-dir=/d', '--context', 'there', 'web', '-c', '']);
+  const found = suggest(program, ['logs', '-n=mine', '--data-dir=/d', '--context', 'there', 'web', '-c', '']);
   expect(found).toMatchObject({ kind: 'names', names: 'containers', operands: ['web'] });
   expect('options' in found && Object.fromEntries(found.options)).toEqual({
     '--namespace': 'mine',

@@ -77,10 +77,10 @@ export function suggest(program: Command, words: readonly string[]): Suggestion 
   const read = readWords(program, words.slice(0, -1));
   const { command, operands, pending, isAfterDashes } = read;
   if (pending !== undefined) return suggestValue(pending, read, '', typed);
-  const [, long = '', value = ''] = /^(--[^=]+)=(.*)$/s.exec(typed) ?? [];
-  if (!isAfterDashes && long !== '') {
-    const option = optionOf(command, long);
-    return option === undefined ? NOTHING : suggestValue(option, read, `${long}=`, value);
+  const [, flag = '', value = ''] = /^(--[^=]+|-\w)=(.*)$/s.exec(typed) ?? [];
+  if (!isAfterDashes && flag !== '') {
+    const option = optionOf(command, flag);
+    return option === undefined ? NOTHING : suggestValue(option, read, `${flag}=`, value);
   }
   if (!isAfterDashes && typed.startsWith('-')) return wordsOf(typed, visibleOptions(command).map(wordOfOption));
   if (hasCommands(command) && operands.length === 0) return wordsOf(typed, visibleCommands(command));
@@ -112,7 +112,7 @@ function readWords(program: Command, words: readonly string[]): Read {
 
 function readOption(read: Read, word: string): void {
   read.pending = undefined;
-  const [, flag = word, value] = /^(--[^=]+)=(.*)$/s.exec(word) ?? [];
+  const [, flag = word, value] = /^(--[^=]+|-\w)=(.*)$/s.exec(word) ?? [];
   const option = optionOf(read.command, flag.startsWith('--') ? flag : flag.slice(0, 2));
   if (option === undefined || !(option.required || option.optional)) return;
   const inline = value ?? (flag.startsWith('--') || flag.length === 2 ? undefined : flag.slice(2));

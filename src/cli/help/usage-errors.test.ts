@@ -55,7 +55,30 @@ test.each([
   ["unknown option '-o'", "unknown option '-o': give it after a command, as in 'lifepod image list -o'"],
   ["unknown option '--wurst'", "unknown option '--wurst'"],
 ])('%j of a group of commands becomes one sentence with whole commands', (message, sentence) => {
-  expect(usageError(`error: ${message}\n`, 'lifepod image', group)).toBe(`${sentence}; see 'lifepod image --help'`);
+  expect(usageError(`error: ${message}\n`, 'lifepod image', { commands: group, options: [] })).toBe(
+    `${sentence}; see 'lifepod image --help'`,
+  );
+});
+
+test('the beginning of an option is not taken for a misspelled one', () => {
+  const command = new Command('logs').option('--all-containers').option('--tail <lines>').option('--since <duration>');
+  command.option('--since-time <time>').addOption(new Option('--all-secret').hideHelp());
+  const said = (message: string) => usageError(`error: ${message}\n`, 'lifepod logs', command);
+  expect(said("unknown option '--al'\n(Did you mean --tail?)")).toBe(
+    "unknown option '--al' (did you mean --all-containers?); see 'lifepod logs --help'",
+  );
+  expect(said("unknown option '--si=3'")).toContain("'--si=3' (did you mean --since or --since-time?)");
+  expect(said("unknown option '--tial'\n(Did you mean --tail?)")).toContain("'--tial' (did you mean --tail?)");
+});
+
+test('a type and a name that are two words are joined in the advice for why', () => {
+  const said = (name: string, words: string) =>
+    usageError(`error: too many arguments for 'x'. Expected 1 argument but got 2: ${words}.\n`, name);
+  expect(said('lifepod why', 'job, fin')).toBe(
+    "too many arguments: job, fin (did you mean 'lifepod why job/fin'?); see 'lifepod why --help'",
+  );
+  expect(said('lifepod why', 'job/a, job/b')).toBe("too many arguments: job/a, job/b; see 'lifepod why --help'");
+  expect(said('lifepod timeline', 'a, b')).toBe("too many arguments: a, b; see 'lifepod timeline --help'");
 });
 
 test.each([

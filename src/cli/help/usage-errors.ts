@@ -1,23 +1,26 @@
 /** Rewrites the errors that commander reports about the arguments of a command: as one sentence, in the form of lifepod's other errors. */
-import type { Command } from 'commander';
+import { Command, type Option } from 'commander';
 import { allCommands, fullName } from './help-format.ts';
 
 /** Must be called after all commands have been added. */
 export function explainUsageErrors(program: Command): void {
   for (const command of allCommands(program)) {
     command.configureOutput({
-      outputError: (text, write) => write(`lifepod: ${usageError(text, fullName(command), command.commands)}\n`),
+      outputError: (text, write) => write(`lifepod: ${usageError(text, fullName(command), command)}\n`),
     });
   }
 }
 
 /**
- * Returns one sentence about a wrong call of a command. `text` is the message of commander, `name` the command as the user types it, and
- * `children` the commands of a group.
+ * Returns one sentence about a wrong call of a command. `text` is the message of commander, and `name` the command as the user types it.
  */
-export function usageError(text: string, name: string, children: readonly Command[] = []): string {
+export function usageError(
+  text: string,
+  name: string,
+  { commands: children, options }: Pick<Command, 'commands' | 'options'> = new Command(),
+): string {
   const message = text.trim().replace(/^error: /, '');
-  const shown = misspelled(message, name, children) ?? shortened(message);
+  const shown = misspelled(message, name, children) ?? abbreviated(message, options) ?? shortened(message, name);
   return `${shown}${runHint(message, name)}${placeHint(message, name, children)}; see '${name} --help'`;
 }
 
@@ -29,6 +32,14 @@ function misspelled(message: string, name: string, children: readonly Command[])
     .map((each) => children.find((child) => child.aliases().includes(each))?.name() ?? each);
   const commands = [...new Set(meant)].map((each) => `'${name} ${each}'`);
   return `${problem} (did you mean ${commands.join(' or ')}?)`;
+}
+
+/** commander suggests only options of about the same length. */
+function abbreviated(message: string, options: readonly Option[]): string | undefined {
+  const [problem, given] = /^unknown option '(--[^'=]+).*'/.exec(message) ?? [];
+  if (given === undefined) return undefined;
+  const meant = options.flatMap(({ long, hidden }) => (!hidden && long?.startsWith(given) ? [long] : []));
+  return meant.length === 0 ? undefined : `${problem} (did you mean ${meant.join(' or ')}?)`;
 }
 
 /** The option may belong after the name of a command of the group. */
@@ -49,7 +60,7 @@ function runHint(message: string, name: string): string {
     : `: options of the command come after --, such as '${name} IMAGE -- sh -c COMMAND'`;
 }
 
-function shortened(message: string): string {
+function shortened(message: string, name: string): string {
   const [, flags, value, rule] =
     /^option '(.*?)' (?:argument|value) '(.*)' (?:from env '.*' )?is invalid\. (.*?)\.?$/s.exec(message) ?? [];
   if (flags !== undefined) return `${longOf(flags)} ${value} is not valid: ${choicesAs(rule)}`;
@@ -61,8 +72,14 @@ function shortened(message: string): string {
   const [, valueless] = /^option '(.*)' argument missing$/.exec(message) ?? [];
   if (valueless !== undefined) return `${longOf(valueless)} needs a value: give '${valueless.replace(/^-\w, /, '')}'`;
   const [, excess] = /^too many arguments.* but got \d+: (.*)\.$/s.exec(message) ?? [];
-  if (excess !== undefined) return `too many arguments: ${excess}`;
+  if (excess !== undefined) return `too many arguments: ${excess}${meantWorkload(excess, name)}`;
   return message.replace(/\s*\n\(Did you mean (.*)\)$/s, ' (did you mean $1)');
+}
+
+/** kubectl also accepts the type and the name of an object as two words. */
+function meantWorkload(excess: string, name: string): string {
+  const [, type, object] = /^([A-Za-z.]+), ([^,\s]+)$/.exec(excess) ?? [];
+  return object === undefined || !name.endsWith(' why') ? '' : ` (did you mean '${name} ${type}/${object}'?)`;
 }
 
 const longOf = (flags: string): string => /--[\w-]+/.exec(flags)?.[0] ?? flags;
