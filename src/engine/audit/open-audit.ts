@@ -49,7 +49,7 @@ export function readPolicy(path: string): Policy {
     text = readFileSync(path, 'utf8');
   } catch (error) {
     throw new UserError(
-      `--audit-policy-file ${path} ${readProblem(error)}: give a file with a Policy of audit.k8s.io/v1`,
+      `--audit-policy-file ${path} ${readProblem(error)}: give a file with a Policy of audit.k8s.io/v1, or --audit-policy-file '' --audit-log-path '' for no audit log`,
     );
   }
   try {
