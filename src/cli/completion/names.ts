@@ -6,6 +6,7 @@ import { POD_RECORDS } from '../../api/lifepod.io/v1/pod-record/index.ts';
 import { NAMESPACES, NODES, PODS } from '../../api/resources.ts';
 import type { KubeObject } from '../../machinery/meta.ts';
 import { untilAborted } from '../../platform/on-abort.ts';
+import { familiarName } from '../../runtime/images/references.ts';
 import { podContainers } from '../pod-containers.ts';
 import { podName } from '../records.ts';
 import { kubeconfigPaths, resolveTarget, type Target, type TargetOptions } from '../target.ts';
@@ -50,10 +51,7 @@ async function recordedOf({ client, namespace }: Target): Promise<string[]> {
   );
 }
 
-const FINDERS: Record<
-  Exclude<NameKind, 'contexts'>,
-  (target: Target, wanted: Pick<Wanted, 'operands' | 'before'>) => Promise<string[]>
-> = {
+const FINDERS: Record<Exclude<NameKind, 'contexts'>, (target: Target, wanted: Wanted) => Promise<string[]>> = {
   pods: async (target) => namesOf(await podsOf(target)),
   async lives(target) {
     const [pods, gone] = await Promise.all([podsOf(target), recordedOf(target)]);
@@ -69,10 +67,11 @@ const FINDERS: Record<
   containers: async (target, { operands }) => podContainers(await podOf(target, operands)).map(({ name }) => name),
   entries: async (target, { operands }) =>
     (await podOf(target, operands)).spec?.deferContainers?.map(({ name }) => name) ?? [],
-  images: async ({ client }) => {
+  async images({ client }, { typed }) {
     const { items } = await client.resource<Node>(NODES).list();
     const images = items.flatMap(({ status }) => (status?.images ?? []).map((image) => image.names ?? []));
-    return images.filter((each) => !each.some(isSandboxImage)).flat();
+    const names = images.filter((each) => !each.some(isSandboxImage)).flat();
+    return names.map((name) => (typed !== '' && name.startsWith(typed) ? name : familiarName(name)));
   },
 };
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { normalizeReference, referenceError, repositoryOf, storedName } from './references.ts';
+import { familiarName, normalizeReference, referenceError, repositoryOf, storedName } from './references.ts';
 
 const DIGEST = `sha256:${'0a'.repeat(32)}`;
 
@@ -17,6 +17,16 @@ test.each([
 ])('the reference %s is completed to %s', (short, complete) => {
   expect(normalizeReference(short)).toBe(complete);
   expect(normalizeReference(complete)).toBe(complete);
+});
+
+test.each([
+  ['docker.io/library/busybox:1.28', 'busybox:1.28'],
+  ['docker.io/team/app:1', 'team/app:1'],
+  ['docker.io/library/team/app:1', 'docker.io/library/team/app:1'],
+  ['example.com/library/app:1', 'example.com/library/app:1'],
+  [`docker.io/library/busybox@${DIGEST}`, `busybox@${DIGEST}`],
+])('the familiar name of %s is %s', (complete, short) => {
+  expect(familiarName(complete)).toBe(short);
 });
 
 test.each([

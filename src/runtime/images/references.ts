@@ -37,6 +37,12 @@ export function storedName(reference: string): string {
   return digest === -1 ? complete : `${repositoryOf(reference)}${complete.slice(digest)}`;
 }
 
+/** Returns the reference without the defaults for the domain and path, if this means the same: docker.io/library/busybox:1 -> busybox:1. */
+export function familiarName(reference: string): string {
+  const short = reference.replace(/^docker\.io\/(?:library\/)?/, '');
+  return storedName(short) === storedName(reference) ? short : reference;
+}
+
 const COMPONENT = '[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?';
 const DOMAIN = `(?:${COMPONENT}(?:\\.${COMPONENT})*|\\[[a-fA-F0-9:]+\\])(?::[0-9]+)?`;
 const PATH = '[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*';
