@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import type { ContainerStatus } from '../api/generated/types.ts';
 import { decide } from './decide.ts';
 import {
   at,
@@ -217,4 +218,40 @@ it('an ephemeral container whose target does not run is reported once', () => {
   const first = decide(input);
   expect(eventsOf(first)).toContain(line);
   expect(eventsOf(decide(written(input, first)))).not.toContain(line);
+});
+
+describe('the steps of a Pod whose containers and sandbox the runtime has lost', () => {
+  const of = (status: Partial<ContainerStatus>): Given => ({
+    spec: { restartPolicy: 'Never' },
+    observed: { sandboxes: [] },
+    status: {
+      containerStatuses: [
+        { name: 'app', image: 'i', imageID: 'sha', ready: false, restartCount: 2, containerID: 'test://a', ...status },
+      ],
+    },
+  });
+  const unknown = { terminated: { exitCode: 137, reason: 'ContainerStatusUnknown' } };
+  const lost = [
+    { key: 'Sandbox/app/2/Lost', type: 'SandboxLost', at: at(0) },
+    {
+      key: 'Exited/app/2',
+      type: 'Exited',
+      at: at(0),
+      container: 'app',
+      containerKind: 'app',
+      attempt: 2,
+      exitCode: 137,
+      reason: 'ContainerStatusUnknown',
+    },
+  ];
+  it('a lost run and its sandbox end with an unknown end, also for an agent that has not seen the status before', () => {
+    for (const state of [{ running: { startedAt: stamp(-50) } }, unknown])
+      expect(steps(of({ state }), 'SandboxLost', 'Exited')).toEqual(lost);
+    const waits = of({ state: { waiting: { reason: 'ErrImagePull' } }, lastState: unknown });
+    expect(steps(waits, 'SandboxLost', 'Exited')).toEqual(lost);
+  });
+  it('a run whose end the status shows is not lost', () => {
+    const state = { terminated: { exitCode: 0, reason: 'Completed' } };
+    expect(steps(of({ state }), 'SandboxLost', 'Exited')).toEqual([]);
+  });
 });

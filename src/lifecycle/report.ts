@@ -7,7 +7,7 @@
  * DeletionRequested TerminationBegan DeadlineSet (initially and at each move) AppsStopping Finished Removed (from the node) Gone (from the
  * API); NotScheduled (by a controller, for a Pod that ends without a node). Steps of a container, whose deadline is the next try or the
  * kill: Pulling Pulled PullFailed StartFailed Started Exited BackOff ProbePassing ProbeFailing (reason: the probe) HookBegan HookDone
- * HookFailed (reason: the hook) StopSignal DeferBegan DeferEnded DeferSkipped.
+ * HookFailed (reason: the hook) StopSignal DeferBegan DeferEnded DeferSkipped. Exited has the reason ContainerStatusUnknown for a lost run.
  */
 import { isFinalPhase } from '../api/core/v1/pod/status/final-phase.ts';
 import { pullMessage, quartersDone } from '../api/core/v1/pod/status/pull-progress.ts';
@@ -28,7 +28,7 @@ import { type Facts, factsOf } from './keyed-facts.ts';
 import { DEADLINE_EXCEEDED } from './status.ts';
 import { isPostExit } from './termination-causes.ts';
 import { type Action, actionKey, type ContainerState, type FailedAction, PROBE_KINDS, runKey } from './types.ts';
-import { type ContainerView, isRunning } from './view.ts';
+import { type ContainerView, END_UNKNOWN, isRunning } from './view.ts';
 
 /** Returns all facts that hold now, including facts reported before. `stopped`: no container and no sandbox of the Pod runs. */
 export function reportOf(situation: Situation, plan: Plan, stopped: boolean): Pick<Facts, 'events' | 'steps'> {
@@ -80,7 +80,11 @@ function failures(facts: Facts): void {
   }
 }
 
-function sandboxes({ view: { sandbox, observed }, end, normal, step }: Facts): void {
+function sandboxes({ view: { sandbox, observed, all }, end, normal, step }: Facts): void {
+  const lost = all.find(({ lostAttempt }) => lostAttempt !== undefined);
+  // The runtime has lost the sandbox, too, for example after the restore of a backup.
+  if (lost !== undefined && observed.sandboxes.length === 0)
+    step('SandboxLost', { key: `Sandbox/${lost.name}/${lost.lostAttempt}/Lost` });
   if (sandbox?.ready === false && end === undefined)
     normal('SandboxChanged', 'Pod sandbox changed, it will be killed and re-created.', sandbox.id);
   for (const { id, attempt, ready, stopped, ips, createdAt } of observed.sandboxes) {
@@ -119,11 +123,13 @@ function ending(facts: Facts, stopped: boolean): void {
 }
 
 function containerFacts(facts: Facts, container: ContainerView): void {
-  const { name, kind, nextAttempt, runs, latest } = container;
+  const { name, kind, nextAttempt, runs, latest, lostAttempt } = container;
   const own = factsOf(facts, container);
   const phase = phaseOf(container, facts);
   if (kind === 'defer') entryBegins(own, container);
   for (const attempt of [nextAttempt - 1, nextAttempt]) image(factsOf(facts, container, attempt), container, attempt);
+  if (lostAttempt !== undefined)
+    factsOf(facts, container, lostAttempt).step('Exited', { exitCode: 137, reason: END_UNKNOWN });
   for (const run of [...runs].reverse()) {
     const ofRun = factsOf(facts, container, run.attempt);
     oneRun(ofRun, container, run, phase);

@@ -12,7 +12,7 @@ import { isReady, isStarted } from './probes.ts';
 import { hasEndedForGood } from './restart.ts';
 import { isCompletion } from './termination-causes.ts';
 import type { ContainerState } from './types.ts';
-import { type ContainerView, isRunning, isStarting, type PodView } from './view.ts';
+import { type ContainerView, END_UNKNOWN, isRunning, isStarting, type PodView } from './view.ts';
 
 /** `stopped`: the Pod is terminating, and no container and no sandbox of the Pod runs. */
 export function statusOf(situation: Situation, stopped: boolean): PodStatus {
@@ -165,7 +165,7 @@ function terminatedState(run: ContainerState, runtimeName: string) {
 /** Source: pkg/kubelet/kubelet_pods.go of v1.33 (wording). */
 function unknownEnd(when: string): State {
   const message = `The container could not be located when the pod was ${when}`;
-  return { terminated: { exitCode: 137, reason: 'ContainerStatusUnknown', message } };
+  return { terminated: { exitCode: 137, reason: END_UNKNOWN, message } };
 }
 
 const hasRun = ({ state, lastState }: ContainerStatus): boolean =>

@@ -20,6 +20,7 @@ export interface ContainerView {
   nextAttempt: number; // Counted across sandboxes, including runs that the runtime has lost.
   starting: boolean; // A start is under way, and the run that it creates has not ended.
   isLost: boolean; // The runtime has lost a run that the status shows as running. Older runs may still be known.
+  lostAttempt: number | undefined; // The last attempt, if the runtime has lost it and its end is not known. Not of defer containers.
   recorded: ContainerStatus | undefined;
 }
 
@@ -97,10 +98,13 @@ function asRecorded(run: ContainerState, recorded: ContainerStatus | undefined):
   return { ...run, exitCode, reason, message, finishedAt };
 }
 
+/** The reason of a run whose end is not known, because the runtime has lost its container. Source: the kubelet of v1.33. */
+export const END_UNKNOWN = 'ContainerStatusUnknown';
+
 /** Builds a defer container's lost last run from the status, because it counts as an attempt; undefined if the status lacks its ID. */
 function lostRun(status: ContainerStatus, attempt: number, sandboxId: string, now: Millis): ContainerState | undefined {
   const { name, image, imageID: imageId, containerID, state, lastState } = status;
-  const lost = { exitCode: 137, reason: 'ContainerStatusUnknown', message: 'the runtime has lost the container' };
+  const lost = { exitCode: 137, reason: END_UNKNOWN, message: 'the runtime has lost the container' };
   const end: NonNullable<ContainerStatus['state']>['terminated'] = state?.running
     ? defined({ ...lost, startedAt: state.running.startedAt, containerID })
     : lastState?.terminated;
@@ -152,6 +156,8 @@ function containerView(input: Input, known: Known, kind: ContainerKind, spec: An
     isLost && kind === 'defer' && recorded && sandbox ? lostRun(recorded, shownAttempt, sandbox.id, now) : undefined;
   if (lost !== undefined) runs.unshift(lost);
   const latest = runs[0];
+  const { running, terminated = recorded?.lastState?.terminated } = recorded?.state ?? {};
+  const isEndUnknown = kind !== 'defer' && (running !== undefined || terminated?.reason === END_UNKNOWN);
   const source = known.specs.get((spec as DeferContainer).imageFrom ?? '') ?? spec;
   const hasEnded = (attempt: number): boolean => runs.some((run) => run.attempt === attempt && run.state === 'exited');
   return {
@@ -161,7 +167,8 @@ function containerView(input: Input, known: Known, kind: ContainerKind, spec: An
     runs,
     latest,
     recorded,
-    isLost: isLost && recorded?.state?.running !== undefined,
+    isLost: isLost && running !== undefined,
+    lostAttempt: isLost && isEndUnknown ? shownAttempt : undefined,
     sidecar: kind === 'init' && (spec as Container).restartPolicy === 'Always',
     fieldPath: `spec.${fieldOf(kind)}{${name}}`,
     image: source.image ?? '',

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { ContainerState, Pod } from '../../api/generated/types.ts';
+import type { ContainerState, ContainerStatus, Pod } from '../../api/generated/types.ts';
 import { type ApiError, badRequest, forbidden, notFound } from '../../machinery/status.ts';
 import { hintsFor } from '../hints.ts';
 import type { ContainerKind } from '../pod-containers.ts';
@@ -81,6 +81,34 @@ test.each<[string, ApiError, ContainerKind, ContainerState | undefined, string]>
   const status = { name: 'c', image: 'i', imageID: '', ready: false, restartCount: 0, state };
   const hints = hintsFor({}, {}, undefined, false);
   expect(logRefusal(error, pod, { kind, name: 'c', status }, hints).message).toBe(text);
+});
+
+test('lifepod logs says that a lost container has no log, also after a restore', () => {
+  const pod: Pod = { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'web', namespace: 'a' } };
+  const hints = hintsFor({}, {}, undefined, false);
+  const unknown = (when: string) => ({
+    terminated: {
+      exitCode: 137,
+      reason: 'ContainerStatusUnknown',
+      message: `The container could not be located when the pod was ${when}`,
+    },
+  });
+  const text = (error: ApiError, more: Partial<ContainerStatus>): string => {
+    const status = { name: 'c', image: 'i', imageID: '', ready: false, restartCount: 0, ...more };
+    return logRefusal(error, pod, { kind: 'app', name: 'c', status }, hints).message;
+  };
+  const lost =
+    "run, because the container runtime has lost the container, as after a restore, because a backup contains neither containers nor logs: 'lifepod timeline web -n a' shows its life";
+  const state = unknown('terminated');
+  expect(text(badRequest(`${WAITS} - no logs yet`), { state, containerID: 'containerd://1' })).toBe(
+    `container c in pod web has no log of its latest ${lost}`,
+  );
+  const lastState = unknown('deleted.  The container used to be Running');
+  for (const now of [waiting('ErrImagePull'), { running: {} }])
+    expect(text(badRequest(PREVIOUS), { state: now, lastState })).toBe(
+      `container c in pod web has no log of its previous ${lost}`,
+    );
+  expect(text(badRequest(`${WAITS} - no logs yet`), { state })).toContain('has never started');
 });
 
 test.each<[string, Pod['status'], ContainerKind, string]>([

@@ -1,12 +1,14 @@
 /** Composes the errors about logs that the API server refuses or that do not exist, with the next step for the user. Pure. */
 import { hasEnded } from '../../api/core/v1/pod/status/final-phase.ts';
 import type { Pod } from '../../api/generated/types.ts';
+import { END_UNKNOWN } from '../../lifecycle/view.ts';
 import { type ApiError, badRequest, isApiError } from '../../machinery/status.ts';
 import { UserError } from '../../platform/files.ts';
 import type { Hints } from '../hints.ts';
 import { type PodContainer, podContainers, runOf, waitsForItsTurn } from '../pod-containers.ts';
 import { mayNotReadLogs } from '../refusals.ts';
 import { FAILED_START_REASONS } from '../why/failed-start.ts';
+import { USED_TO_RUN } from '../why/run-end.ts';
 
 /**
  * Returns a UserError with the next step if the cause of `error`, with which the API server has refused a log, is known; else `error`
@@ -19,6 +21,7 @@ export function logRefusal(error: ApiError, pod: Pod, container: PodContainer, h
   const log = (option = ''): string => hints.lifepod(`logs ${name} -n ${namespace} -c ${container.name}${option}`);
   const why = `'${hints.lifepod(`why ${name} -n ${namespace}`)}' shows`;
   const isPrevious = /^previous terminated container .* not found$/.test(message);
+  if (isLost(container, isPrevious)) return lostLog(pod, container, isPrevious, hints);
   if (isPrevious && hasRun(container)) return new UserError(`${message}: '${log()}' prints the log of its latest run`);
   if (!isPrevious && !/^container .* is (?:waiting to start|not available)/.test(message)) return error;
   if (container.status?.state?.terminated !== undefined || hasEnded(pod)) return neverStarted(pod, container, hints);
@@ -30,6 +33,22 @@ export function logRefusal(error: ApiError, pod: Pod, container: PodContainer, h
   if (isPrevious)
     return new UserError(`container ${container.name} in pod ${name} has not run yet: ${why} what it waits for`);
   return new UserError(`${message}; '${log(' -f')}' waits for it, and ${why} what it waits for`);
+}
+
+/** Returns whether the container runtime has lost the run, or with `previous` the run before it. */
+function isLost({ status }: PodContainer, previous: boolean): boolean {
+  const { state, lastState } = status ?? {};
+  const { reason, message = '' } = (previous ? lastState : state)?.terminated ?? {};
+  // The node also reports this end of a container that has never run.
+  return reason === END_UNKNOWN && (USED_TO_RUN.test(message) || (!previous && runOf(status) !== undefined));
+}
+
+function lostLog({ metadata }: Pod, { name }: PodContainer, previous: boolean, hints: Hints): UserError {
+  const { name: pod, namespace = 'default' } = metadata;
+  return new UserError(
+    `container ${name} in pod ${pod} has no log of its ${previous ? 'previous' : 'latest'} run, because the container runtime has lost the container, ` +
+      `as after a restore, because a backup contains neither containers nor logs: '${hints.lifepod(`timeline ${pod} -n ${namespace}`)}' shows its life`,
+  );
 }
 
 /** Returns whether there is a log: the process of the current or last run has started. */

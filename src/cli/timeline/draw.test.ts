@@ -233,7 +233,7 @@ test('the timeline shows a lost sandbox and failed pulls', () => {
     |app   app          ▒▒▒▒▒▒░░░░░░░░░░░▒▒▒▒▒██████137     ████████  running (run 2)
     |
     |from 2026-01-31T12:00:00Z, 9.00s until now
-    |· waiting  ░ back-off  ▒ pulling  ━ sandbox  █ running  ✗ sandbox lost"
+    |· waiting  ░ back-off  ▒ pulling  ━ sandbox  █ running  ✗ lost"
   `);
 });
 

@@ -53,7 +53,7 @@ const MARKS: Readonly<Record<MarkKind, Glyph>> = {
   failing: { char: '▼', color: 'red', means: 'probe fails' },
   hook: { char: '◆', color: 'cyan', means: 'hook' },
   hookFailed: { char: '◇', color: 'red', means: 'hook failed' },
-  lost: { char: '✗', color: 'red', means: 'sandbox lost' },
+  lost: { char: '✗', color: 'red', means: 'lost' },
   ending: { char: '▽', color: 'yellow', means: 'termination begins' },
   skipped: { char: '∅', color: 'yellow', means: 'skipped' },
 };

@@ -1,8 +1,10 @@
 /** Turns a record into rows of bars and marks over time, ready to be drawn. Pure. */
 import { GIVEN_UP } from '../../lifecycle/defer.ts';
 import type { ContainerKind, Transition } from '../../lifecycle/types.ts';
+import { END_UNKNOWN } from '../../lifecycle/view.ts';
 import type { Millis } from '../../machinery/time.ts';
 import { inListOrder, withLastEnd } from './entry-steps.ts';
+import { hasEnded, isOfEarlier } from './sandbox-ends.ts';
 
 /**
  * `succeeded` and `failed` are runs that ended without a stop signal, with exit code 0 or another code. A run that was stopped has a
@@ -120,31 +122,6 @@ export function pictureOf(transitions: readonly Transition[], options: PictureOp
   };
 }
 
-/** Returns whether the sandbox of `newest` has replaced that of the step. */
-const isOfEarlier = ({ attempt }: Transition, newest: Transition | undefined): boolean =>
-  attempt !== undefined && newest?.attempt !== undefined && attempt < newest.attempt;
-
-/**
- * Returns whether the containers have ended for good. A stopped sandbox alone does not show that: the node also stops a lost sandbox
- * before it creates another one.
- */
-function hasEnded(steps: readonly Transition[]): boolean {
-  let ends = false;
-  let stopped = false;
-  let newest: Transition | undefined;
-  for (const step of steps) {
-    const { type } = step;
-    if (type === 'Removed' || type === 'Gone') return true;
-    if (type === 'TerminationBegan' || type === 'Finished') ends = true;
-    if (type === 'SandboxReady') {
-      stopped = false;
-      newest = step;
-    }
-    if (type === 'SandboxStopped' && !isOfEarlier(step, newest)) stopped = true;
-  }
-  return ends && stopped;
-}
-
 function sandboxRow(steps: readonly Transition[], end: Millis, over: boolean): Row {
   const row: Row = { name: 'sandbox', kind: 'sandbox', bars: [], marks: [], exits: [], state: '' };
   const first = steps[0]?.at ?? end;
@@ -207,7 +184,8 @@ function containerRow(named: Named, given: readonly Transition[], all: readonly 
     if (now !== undefined && at > now.from) row.bars.push({ ...now, to: at });
     now = next === undefined ? undefined : { kind: next, from: at };
   };
-  for (const { type, at, exitCode = 0 } of own) {
+  for (const step of own) {
+    const { type, at, exitCode = 0 } = step;
     const mark = MARKS[type];
     if (mark !== undefined && !(mark === 'skipped' && hasRun(own))) row.marks.push({ kind: mark, at });
     const begins = BEGINS[type];
@@ -216,7 +194,8 @@ function containerRow(named: Named, given: readonly Transition[], all: readonly 
     if (type !== 'Exited') continue;
     endRun(row, now?.kind === 'running' ? { kind: exitCode === 0 ? 'succeeded' : 'failed', from: now.from } : now, at);
     now = undefined;
-    row.exits.push({ at, text: String(exitCode), failed: exitCode !== 0 });
+    if (isLoss(step)) row.marks.push({ kind: 'lost', at });
+    else row.exits.push({ at, text: String(exitCode), failed: exitCode !== 0 });
   }
   colorStopped(row);
   const ending = all.find(({ type }) => type === 'TerminationBegan')?.at;
@@ -266,8 +245,13 @@ function backOffCause(own: readonly Transition[], last: Transition | undefined):
   return began === 'StartFailed' || last === undefined ? 'start failed' : exitText(last);
 }
 
-const exitText = ({ reason, exitCode = 0 }: Transition): string =>
-  reason === 'OOMKilled' ? 'OOM 137' : `exit ${exitCode}`;
+/** Returns whether the step Exited reports a run that the container runtime has lost, so that its end is not known. */
+export const isLoss = ({ reason }: Transition): boolean => reason === END_UNKNOWN;
+
+function exitText(exit: Transition): string {
+  if (isLoss(exit)) return 'lost, end unknown';
+  return exit.reason === 'OOMKilled' ? 'OOM 137' : `exit ${exit.exitCode ?? 0}`;
+}
 
 const OUTCOMES: Readonly<Record<string, string>> = {
   DeadlineExceeded: 'timed out',

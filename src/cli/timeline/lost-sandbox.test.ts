@@ -53,6 +53,29 @@ test('a step about a lost sandbox that was recorded after its replacement does n
   expect(row).toMatch(/ running \(run 2\)$/);
 });
 
+test('the timeline shows a container and a sandbox that a restore has lost as lost, also after the Pod has failed', () => {
+  const step = (at: number, type: string, more: Partial<Transition> = {}): Transition => ({
+    key: `${type}/${at}`,
+    at,
+    type,
+    ...more,
+  });
+  const app = { container: 'app', containerKind: 'app', attempt: 0 } as const;
+  const lost = [
+    step(0, 'SandboxReady', { attempt: 0 }),
+    step(10, 'Started', app),
+    step(8000, 'SandboxLost'),
+    step(8000, 'Exited', { ...app, exitCode: 137, reason: 'ContainerStatusUnknown' }),
+  ];
+  const failed = [...lost, step(8000, 'TerminationBegan', { reason: 'Completed' }), step(8050, 'Finished')];
+  for (const steps of [lost, failed]) {
+    const [sandbox, row] = rows(steps, 60_000);
+    expect(sandbox).toMatch(/━[✗▽] +lost 1×$/);
+    expect(row).toMatch(/█✗ +lost, end unknown$/);
+  }
+  expect(rows(failed, 60_000)[2]).toMatch(/never ran$/);
+});
+
 test('the timeline shows a Pod as ended that was deleted after a power loss', async () => {
   const { transitions, now } = await powerLoss(120_000, [{ at: 15_000, graceSeconds: 5 }]);
   const stopped = transitions.findLastIndex(({ type }) => type === 'SandboxStopped');

@@ -3,7 +3,7 @@ import type { Pod } from '../../api/generated/types.ts';
 import { NO_GRACE } from '../../lifecycle/defer.ts';
 import type { Transition } from '../../lifecycle/types.ts';
 import { entriesOf } from '../timeline/entry-steps.ts';
-import { inOrder } from '../timeline/life.ts';
+import { inOrder, isLoss } from '../timeline/life.ts';
 import { shortDuration } from '../timeline/scale.ts';
 import { endOfTermination } from '../timeline/termination-end.ts';
 import { deferOutcome, type EntryEnd, endInRecord, endText, fatesOf, remainingWork } from './entries.ts';
@@ -107,6 +107,7 @@ function failureOf(subject: Subject, steps: readonly Transition[], began: Transi
   }
   const { container: name = '', containerKind: kind = 'app', exitCode, reason = '' } = exit;
   const stop = stopOf({ ...subject, transitions: steps }, { kind, name }, exit);
+  if (stop === undefined && isLoss(exit)) return `it had failed because ${called({ kind, name })} was lost`;
   const detail = PLAIN_REASONS.includes(reason) ? '' : ` (${reason})`;
   return `it had failed because ${stop?.cause ?? `${called({ kind, name })} ended with code ${exitCode}${detail}`}`;
 }
@@ -232,14 +233,13 @@ function lastRuns(steps: readonly Transition[]): string[] {
   for (const step of steps)
     if (step.container !== undefined && ['Started', 'Exited', 'DeferEnded', 'DeferSkipped'].includes(step.type))
       last.set(step.container, step);
-  return [...last.values()].map(
-    ({ container: name = '', containerKind: kind = 'app', type, exitCode, reason, attempt = 0 }) => {
-      const what = called({ kind, name });
-      const entry = kind === 'defer' ? endInRecord(name, steps) : undefined;
-      if (entry !== undefined) return `${what}: ${endText(entry)}`;
-      if (type === 'Started') return `${what}: its end was not seen`;
-      const runs = attempt > 0 ? `, after ${attempt + 1} runs` : '';
-      return `${what}: exit code ${exitCode} (${reason})${runs}`;
-    },
-  );
+  return [...last.values()].map((step) => {
+    const { container: name = '', containerKind: kind = 'app', type, exitCode, reason, attempt = 0 } = step;
+    const what = called({ kind, name });
+    const entry = kind === 'defer' ? endInRecord(name, steps) : undefined;
+    if (entry !== undefined) return `${what}: ${endText(entry)}`;
+    if (type === 'Started' || isLoss(step)) return `${what}: its end was not seen`;
+    const runs = attempt > 0 ? `, after ${attempt + 1} runs` : '';
+    return `${what}: exit code ${exitCode} (${reason})${runs}`;
+  });
 }

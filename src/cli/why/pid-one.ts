@@ -2,6 +2,7 @@
 import type { Container, Pod } from '../../api/generated/types.ts';
 import type { Transition } from '../../lifecycle/types.ts';
 import { formatDuration } from '../../machinery/time.ts';
+import { isLoss } from '../timeline/life.ts';
 import { type Action, oneLine } from './subject.ts';
 
 const SHELLS = new Set(['sh', 'ash', 'bash', 'dash', 'ksh', 'zsh']);
@@ -14,7 +15,12 @@ const KILL_SLACK_MILLIS = 500;
 
 /** Returns how long after its stop signal the run was killed, such as `30s`; undefined if it was not killed at its deadline. */
 export function wasKilled(stop: Transition, exit: Transition): string | undefined {
-  if (exit.exitCode !== SIGKILLED || stop.deadline === undefined || exit.at < stop.deadline - KILL_SLACK_MILLIS)
+  if (
+    exit.exitCode !== SIGKILLED ||
+    isLoss(exit) ||
+    stop.deadline === undefined ||
+    exit.at < stop.deadline - KILL_SLACK_MILLIS
+  )
     return undefined;
   return formatDuration(Math.round((stop.deadline - stop.at) / 1000) * 1000);
 }

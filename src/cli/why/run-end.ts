@@ -5,6 +5,7 @@
  */
 import type { Container, ContainerStateTerminated, Pod, PodSpec } from '../../api/generated/types.ts';
 import type { Transition } from '../../lifecycle/types.ts';
+import { END_UNKNOWN } from '../../lifecycle/view.ts';
 import { parseTime } from '../../machinery/time.ts';
 import { failedRun } from './failed-start.ts';
 import { deafExits, firstProcess, hearSignals, SIGKILLED, stopSignalOf, wasKilled } from './pid-one.ts';
@@ -128,12 +129,15 @@ function isCutByReboot({ rebootedAt }: Living, { startedAt, finishedAt }: Contai
 export const isEndUnknown = ({ exitCode, reason }: ContainerStateTerminated): boolean =>
   exitCode === 255 && reason === 'Unknown';
 
+/** Matches the message about a container that was lost while it ran. Source: the kubelet of v1.33. */
+export const USED_TO_RUN = /used to be Running$/;
+
 /** The node reports this end of a container that the container runtime does not have. Source: the kubelet of v1.33 (reason, exit code). */
-const isNotFound = ({ reason }: ContainerStateTerminated): boolean => reason === 'ContainerStatusUnknown';
+const isNotFound = ({ reason }: ContainerStateTerminated): boolean => reason === END_UNKNOWN;
 
 /** The runtime has deleted the log with the container. */
 function notFound(subject: Living, shown: Shown, { exitCode, message }: ContainerStateTerminated): RunEnd {
-  const ran = /used to be Running$/.test(message ?? '') || lastStep(subject, ['Started'], shown.name) !== undefined;
+  const ran = USED_TO_RUN.test(message ?? '') || lastStep(subject, ['Started'], shown.name) !== undefined;
   return {
     cause: ran
       ? `${called(shown)} was lost, because the container runtime no longer had it`
