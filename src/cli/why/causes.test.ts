@@ -158,6 +158,19 @@ explains({
       'p has been gone since 11:59:52 UTC: it was deleted, and took 30.5s, more than the 30.0s allowed, because container app ignored its stop signal until it was killed.',
     advice: /^make PID 1 handle SIGTERM/,
   },
+  'a deleted Pod whose preStop hook took the whole grace period': {
+    gone: true,
+    steps: [
+      [60, 'Started', of('app')],
+      [38, 'TerminationBegan', { reason: 'Deleted', ...until(-8) }],
+      [38, 'HookBegan', { ...of('app'), reason: 'preStop' }],
+      [8, 'StopSignal', { ...of('app'), ...until(-6) }],
+      [6, 'Exited', { ...of('app'), exitCode: 137, reason: 'Error' }],
+      [5.5, 'Removed'],
+      [5.5, 'Gone'],
+    ],
+    sentence: 'p has been gone since 11:59:54 UTC: it was deleted, and took 32.5s, more than the 30.0s allowed.',
+  },
   'a container that fails its liveness probe and ends on SIGTERM': {
     status: crashing(0, 'Completed'),
     steps: unhealthy(0),
@@ -306,6 +319,17 @@ explains({
       'p has failed: Terminated, Pod was terminated in response to imminent node shutdown; it has no controller, so it does not start again by itself.',
     evidence: ['container app: exit code 137 (Error)', 'container app ignored its stop signal until it was killed'],
     advice: /^delete it: .*\nthen run it again .*\nfor the next Pod: make the program handle SIGTERM.*\nsee its life: /,
+  },
+  'a container whose preStop hook took the whole grace period': {
+    status: failed(137, 'Error'),
+    steps: [
+      [32, 'TerminationBegan', { reason: 'Completed', ...until(-4) }],
+      [32, 'HookBegan', { ...of('app'), reason: 'preStop' }],
+      [6, 'StopSignal', { ...of('app'), ...until(-4) }],
+      [4, 'Exited', { ...of('app'), exitCode: 137, reason: 'Error' }],
+    ],
+    sentence: 'p has failed: container app was killed 2s after its stop signal, because the time of the Pod was over.',
+    evidence: ['container app: exit code 137 (Error)'],
   },
   'a container that ignored its stop signal in a Pod without a reason': {
     status: failed(137, 'Error'),

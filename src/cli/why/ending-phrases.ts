@@ -1,8 +1,9 @@
 /** Composes phrases about the termination of a Pod: when it began, its deadline, and how to shorten it. Pure. */
+import type { Transition } from '../../lifecycle/types.ts';
 import { type Millis, parseTime } from '../../machinery/time.ts';
 import { limitedStays } from '../../scheduling/node-taints.ts';
 import { taintText } from './node-troubles.ts';
-import { type Action, ago, clock, eventLine, eventOf, inTime, type Living, lastStep, oneLine } from './subject.ts';
+import { type Action, ago, clockIn, eventLine, eventOf, type Living, lastStep, oneLine } from './subject.ts';
 
 export const isDeleted = ({ pod }: Living): boolean => pod.metadata.deletionTimestamp !== undefined;
 
@@ -24,7 +25,19 @@ export const preExitDeadlineOf = (subject: Living): Millis | undefined =>
   parseTime(subject.pod.status?.termination?.preExitDeadline) ?? deadlineOf(subject);
 
 export const untilText = (deadline: Millis | undefined, { now }: Living, what = 'deadline'): string =>
-  deadline === undefined ? '' : `; ${what} ${clock(deadline)} (${inTime(deadline, now)})`;
+  deadline === undefined ? '' : `; ${what} ${clockIn(deadline, now)}`;
+
+/**
+ * Returns when a container is killed that was sent the stop signal `stop`. If the deadline of the termination has changed since, for example
+ * because its node did not answer, the node kills the container so much later or earlier.
+ */
+export function killTimeOf({ transitions }: Living, stop: Transition): Millis | undefined {
+  if (stop.deadline === undefined || stop.message !== undefined) return stop.deadline;
+  const set = transitions.filter(({ type }) => type === 'DeadlineSet');
+  const before = set.findLast(({ at }) => at <= stop.at)?.deadline;
+  const last = set.at(-1)?.deadline;
+  return before === undefined || last === undefined ? stop.deadline : stop.deadline + last - before;
+}
 
 export function begun(subject: Living): string[] {
   const step = lastStep(subject, ['TerminationBegan']);

@@ -82,6 +82,20 @@ explains({
     sentence:
       'p is not gone yet: the preStop hook of container app has been running for 7.00s; deadline 12:00:22 UTC (in 22.0s).',
   },
+  'a process that ignores SIGTERM, after an outage of its node that moved the deadline': {
+    metadata: DELETED,
+    status: { containerStatuses: [running('app')] },
+    steps: [...(ENDING ?? []), [8, 'StopSignal', { ...of('app'), ...until(22) }], [1, 'DeadlineSet', { ...until(55) }]],
+    sentence:
+      'p is not gone yet: PID 1 of container app has ignored its stop signal for 8.00s; it will be killed at 12:00:55 UTC (in 55.0s).',
+  },
+  'a process that its node should have killed two minutes ago': {
+    metadata: DELETED,
+    status: { containerStatuses: [running('app')] },
+    steps: [[150, 'StopSignal', { ...of('app'), ...until(-120) }]],
+    sentence:
+      'p is not gone yet: PID 1 of container app has ignored its stop signal for 2m30s; it will be killed at 11:58:00 UTC (overdue for 2m00s).',
+  },
   'a process with PID 1 that ignores SIGTERM': {
     metadata: DELETED,
     spec: { containers: [container('app', { command: ['sh', '-c', 'server; true'] })] },

@@ -3,18 +3,26 @@ import { isFinalPhase } from '../../api/core/v1/pod/status/final-phase.ts';
 import type { CoreV1Event } from '../../api/generated/types.ts';
 import type { Transition } from '../../lifecycle/types.ts';
 import type { Millis } from '../../machinery/time.ts';
-import { begun, deadlineOf, hurry, isDeleted, preExitDeadlineOf, still, untilText } from './ending-phrases.ts';
+import {
+  begun,
+  deadlineOf,
+  hurry,
+  isDeleted,
+  killTimeOf,
+  preExitDeadlineOf,
+  still,
+  untilText,
+} from './ending-phrases.ts';
 import { endedEntries, explainTurn } from './entry-turn.ts';
 import { downRuntime, runtimeActions } from './node-troubles.ts';
 import { firstProcess, hearSignals, processEvidence } from './pid-one.ts';
 import {
   ago,
   called,
-  clock,
+  clockIn,
   type Explanation,
   eventOf,
   forTime,
-  inTime,
   type Living,
   lastStep,
   lastTime,
@@ -144,8 +152,8 @@ function deafOf(subject: Living, running: readonly Shown[]): Explanation | undef
   const first = signalled.sort((a, b) => a.step.at - b.step.at)[0];
   if (first === undefined) return undefined;
   const { shown, step } = first;
-  const kill =
-    step.deadline === undefined ? '' : `; it will be killed at ${clock(step.deadline)} (${inTime(step.deadline, now)})`;
+  const killAt = killTimeOf(subject, step);
+  const kill = killAt === undefined ? '' : `; it will be killed at ${clockIn(killAt, now)}`;
   const quiet = now - step.at < QUICK_MILLIS;
   return {
     sentence: quiet

@@ -3,7 +3,7 @@ import { isMirrorPod } from '../../api/core/v1/pod/mirror.ts';
 import type { ContainerStateTerminated, DeferContainer } from '../../api/generated/types.ts';
 import { type Millis, parseTime } from '../../machinery/time.ts';
 import { itsImage, lacksImage } from '../pod-containers.ts';
-import { begun, deadlineOf, hurry, preExitDeadlineOf, still, untilText } from './ending-phrases.ts';
+import { begun, deadlineOf, hurry, killTimeOf, preExitDeadlineOf, still, untilText } from './ending-phrases.ts';
 import { endOfEntry, endText } from './entries.ts';
 import { failedRun } from './failed-start.ts';
 import { imageActions, lackOfImage } from './images.ts';
@@ -12,6 +12,7 @@ import {
   ago,
   called,
   clock,
+  clockIn,
   type Explanation,
   eventLine,
   eventOf,
@@ -91,11 +92,11 @@ function stopping(subject: Living, { shown, place, evidence }: Turn): Explanatio
   if (step?.type !== 'StopSignal' && !isGivenUp) return undefined;
   const what = isGivenUp ? 'was given up and ' : '';
   const signalled = step?.type === 'StopSignal' ? step : undefined;
-  const kill = signalled?.deadline;
+  const kill = signalled === undefined ? undefined : killTimeOf(subject, signalled);
   const said =
     signalled === undefined
       ? 'is about to be sent its stop signal'
-      : `was sent its stop signal ${ago(signalled.at, now)}${kill === undefined ? '' : `; it will be killed at ${clock(kill)} (${inTime(kill, now)})`}`;
+      : `was sent its stop signal ${ago(signalled.at, now)}${kill === undefined ? '' : `; it will be killed at ${clockIn(kill, now)}`}`;
   return {
     sentence: `${still(subject)}: its ${place} ${what}${said}.`,
     evidence: [

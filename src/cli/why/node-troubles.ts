@@ -6,11 +6,10 @@ import { shortCallError } from '../../runtime/error-text.ts';
 import { limitedStays } from '../../scheduling/node-taints.ts';
 import {
   type Action,
-  clock,
+  clockIn,
   conditionOf,
   type Explanation,
   forTime,
-  inTime,
   type Living,
   oneLine,
   type Subject,
@@ -147,8 +146,7 @@ export function explainTaint(subject: Living): Explanation | undefined {
   const { node, taint, seconds } = found;
   const since = parseTime(taint.timeAdded);
   const at = since === undefined ? undefined : since + seconds * 1000;
-  const when =
-    at === undefined ? `after ${formatDuration(seconds * 1000)}` : `at about ${clock(at)} (${inTime(at, now)})`;
+  const when = at === undefined ? `after ${formatDuration(seconds * 1000)}` : `at about ${clockIn(at, now)}`;
   return {
     sentence: `${name} will be evicted ${when}: its node ${node.metadata.name} has the taint ${taintText(taint)}, which it tolerates for ${formatDuration(seconds * 1000)} only.`,
     evidence: [`node ${node.metadata.name} has the taint ${taintText(taint)}`],

@@ -1,5 +1,6 @@
 /** Explains why the first process of a container does not end after its stop signal. Pure. */
 import type { Container, Pod } from '../../api/generated/types.ts';
+import { MINIMUM_GRACE_MILLIS } from '../../lifecycle/hooks-and-stops.ts';
 import type { Transition } from '../../lifecycle/types.ts';
 import { formatDuration } from '../../machinery/time.ts';
 import { isLoss } from '../timeline/life.ts';
@@ -32,6 +33,12 @@ export const stopSignalOf = (exit: Transition, steps: readonly Transition[]): Tr
   );
 
 /**
+ * The node gives a container at least MINIMUM_GRACE_MILLIS, also after a preStop hook or a defer container that has used up the time of the
+ * Pod. A program that handles its stop signal may need longer.
+ */
+const isHurried = ({ at, deadline = at }: Transition): boolean => deadline - at <= MINIMUM_GRACE_MILLIS;
+
+/**
  * Returns the exits of containers that ignored the stop signal of the termination of their Pod and were killed at the deadline. Defer
  * containers are reported by their ends.
  */
@@ -39,7 +46,7 @@ export const deafExits = (steps: readonly Transition[]): Transition[] =>
   steps.filter((exit) => {
     if (exit.type !== 'Exited' || exit.containerKind === 'defer') return false;
     const stop = stopSignalOf(exit, steps);
-    return stop !== undefined && stop.message === undefined && wasKilled(stop, exit) !== undefined;
+    return stop !== undefined && stop.message === undefined && !isHurried(stop) && wasKilled(stop, exit) !== undefined;
   });
 
 function commandOf({ spec }: Pod, container: string): string[] {

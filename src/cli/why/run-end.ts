@@ -66,6 +66,13 @@ export function endOfRun(subject: Living, shown: Shown, ended: ContainerStateTer
       evidence: words,
       actions: [hearSignals(subject.pod, shown.name), output],
     };
+  const hurried = exit === undefined ? undefined : killAfterSignal(subject, exit);
+  if (hurried !== undefined && exit?.exitCode === ended.exitCode)
+    return {
+      cause: `${called(shown)} was killed ${hurried} after its stop signal, because the time of the Pod was over`,
+      evidence: words,
+      actions: [output],
+    };
   const start = failedRun(subject, ended);
   if (start !== undefined) return { cause: `${called(shown)} ${start.cause}`, evidence: words, actions: start.actions };
   if (isEndUnknown(ended))
@@ -255,6 +262,12 @@ function outOfMemory(pod: Pod, shown: Shown, stop: NodeStop | undefined, said: s
     evidence: ['the kernel killed it (OOMKilled)', ...words],
     actions: [raiseLimit(limit), output],
   };
+}
+
+/** Returns how long after the stop signal of the termination of the Pod the run was killed; undefined if it was not killed for this. */
+function killAfterSignal({ transitions }: Living, exit: Transition): string | undefined {
+  const stop = stopSignalOf(exit, transitions);
+  return stop === undefined || stop.message !== undefined ? undefined : wasKilled(stop, exit);
 }
 
 const raiseLimit = (limit: string): Action => ({

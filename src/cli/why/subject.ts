@@ -127,6 +127,13 @@ export const inTime = (at: Millis, now: Millis): string => (at <= now ? 'now' : 
 
 export const clock = (at: Millis): string => `${new Date(at).toISOString().slice(11, 19)} UTC`;
 
+/** Times in the API are whole seconds, so a time that is less than this past may still be due. */
+const RESOLUTION_MILLIS: Millis = 1000;
+
+/** Returns a time at which something is due, such as `12:00:22 UTC (in 22.0s)` or `12:00:22 UTC (overdue for 2m00s)`. */
+export const clockIn = (at: Millis, now: Millis): string =>
+  `${clock(at)} (${now - at < RESOLUTION_MILLIS ? inTime(at, now) : `overdue for ${forTime(at, now)}`})`;
+
 export const oneLine = (text: string | undefined): string => (text ?? '').replaceAll(/\s+/g, ' ').trim();
 
 /** `option` is an option of `lifepod logs`, such as --previous. */
