@@ -32,7 +32,7 @@ export async function shutDownNode(dataDir: string): Promise<void> {
   for (let engine = 1; engine <= ENGINES; engine++) {
     const outcome = await shutDownEngine(dataDir, hints);
     if (outcome !== undefined) {
-      printOutcome(outcome);
+      for (const line of outcomeLines(outcome)) say(line);
       const removed = removedCopy(copy);
       if (removed !== undefined) say(removed);
       return;
@@ -74,9 +74,12 @@ async function shutDownEngine(dataDir: string, hints: Hints): Promise<ShutdownOu
   return readEngineRecord(dataDir)?.shutdown;
 }
 
-function printOutcome({ podsLeft }: ShutdownOutcome): void {
-  if (podsLeft.length > 0) say(`these Pods had not ended when their grace period was over: ${podsLeft.join(', ')}`);
-  say(
-    `the ${podsLeft.length > 0 ? 'other ' : ''}Pods have ended; static Pods and Pods of controllers run again after the next start of lifepod`,
-  );
+export function outcomeLines({ podsLeft }: ShutdownOutcome): string[] {
+  const again = 'static Pods and Pods of controllers run again after the next start of lifepod';
+  if (podsLeft.length === 0) return [`the Pods have ended; ${again}`];
+  return [
+    `these Pods had not ended when their grace period was over: ${podsLeft.join(', ')}`,
+    // There may be no others.
+    `any other Pods have ended; ${again}`,
+  ];
 }

@@ -3,12 +3,26 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import type { Pod } from '../../api/generated/types.ts';
+import type { ContainerState } from '../../lifecycle/types.ts';
 import { silentLog } from '../../platform/silent-log.ts';
 import { createVirtualTimers, type VirtualTimers } from '../../platform/virtual-timers.ts';
 import type { PressureCondition } from '../eviction/thresholds.ts';
 import type { PodWorker } from '../pod/worker/worker.ts';
 import { createNodeEnding, type NodeEnding } from './node-ending.ts';
 import { parsePeriods } from './shutdown-periods.ts';
+
+const run = (name: string): ContainerState => ({
+  id: name,
+  sandboxId: 's',
+  name,
+  kind: 'app',
+  attempt: 0,
+  state: 'running',
+  createdAt: 0,
+  image: 'i',
+  imageId: 'i',
+  backoffSeconds: 0,
+});
 
 let root: string;
 let timers: VirtualTimers;
@@ -34,7 +48,7 @@ beforeEach(() => {
     events: { event: () => undefined, flushed: async () => undefined },
     podDirectory: (uid) => join(root, uid),
     isStatic: ({ metadata }) => metadata.name.startsWith('static'),
-    runs: { view: () => ({ sandboxes: [], containers: [] }) },
+    runs: { view: (uid) => ({ sandboxes: [], containers: uid.startsWith('empty') ? [] : [run(uid)] }) },
     pressures: () => pressures,
   });
 });
@@ -74,6 +88,19 @@ it('shutDown() ends one group after another, the next when the previous one has 
   ending.cleared(late);
   await Promise.resolve();
   // shutDown() waits for this time while the remaining containers of `slow` are killed.
+  timers.advance(6_000);
+  expect(await shutdown).toEqual([slow]);
+});
+
+it('shutDown() does not return a Pod that has no container', async () => {
+  const slow = runs('slow');
+  runs('empty');
+  const late = runs('late', 100);
+  const shutdown = ending.shutDown(periods);
+  timers.advance(10_000);
+  await Promise.resolve();
+  ending.cleared(late);
+  await Promise.resolve();
   timers.advance(6_000);
   expect(await shutdown).toEqual([slow]);
 });

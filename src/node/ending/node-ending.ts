@@ -72,8 +72,8 @@ export interface NodeEnding {
   /** From now on, evicts Pods when the node is under pressure, and Pods that exceed their disk limits. */
   startEviction(parts: EvictionParts): void;
   /**
-   * Terminates all Pods, because the machine shuts down, and refuses new Pods from then on. Resolves to the Pods that have not ended in
-   * their time; see terminateByPriority().
+   * Terminates all Pods, because the machine shuts down, and refuses new Pods from then on. Resolves to the Pods with containers
+   * that have not ended in their time; see terminateByPriority().
    */
   shutDown(periods: readonly ShutdownPeriod[]): Promise<Pod[]>;
 }
@@ -112,10 +112,14 @@ export function createNodeEnding(options: NodeEndingOptions): NodeEnding {
     },
     async shutDown(periods) {
       shuttingDown = true;
-      return terminateByPriority(periods, { workers, ends, endedPods, log });
+      const left = await terminateByPriority(periods, { workers, ends, endedPods, log });
+      // Nothing of a Pod without containers had to end; only its sandbox or its volumes may not have been removed yet.
+      return left.filter((pod) => hasContainers(options.runs, uidOf(pod)));
     },
   };
 }
+
+const hasContainers = (runs: NodeEndingOptions['runs'], uid: string): boolean => runs.view(uid).containers.length > 0;
 
 function evictionOptions(
   { timers, log, signal, nodeName, events, podDirectory, workers, isStatic, runs }: NodeEndingOptions,
@@ -137,7 +141,7 @@ function evictionOptions(
     log,
     signal,
     isStatic,
-    hasContainers: (uid) => runs.view(uid).containers.length > 0,
+    hasContainers: (uid) => hasContainers(runs, uid),
     endsWithinSeconds: (pod) => ends.get(uidOf(pod))?.graceSeconds,
     pods: () => [...workers].filter(([uid]) => !endedPods.has(uid)).map(([, worker]) => worker.pod()),
     end(pod, by) {
