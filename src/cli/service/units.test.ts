@@ -26,6 +26,10 @@ test('the units run lifepod of this installation on the data folder, and give th
   expect(linesOf(units[SHUTDOWN_UNIT], 'ExecStop')).toEqual([
     'ExecStop=/usr/lib/node_modules/lifepod/bin/lifepod shutdown-node --data-dir /var/lib/lifepod',
   ]);
+  // systemd prints the description also when it starts and finishes the unit at boot, where no Pod ends.
+  expect(linesOf(units[SHUTDOWN_UNIT], 'Description')).toEqual([
+    'Description=shutdown guard of lifepod, which ends the Pods when the machine shuts down',
+  ]);
   expect(linesOf(units[SHUTDOWN_UNIT], 'TimeoutStopSec')).toEqual(['TimeoutStopSec=90']);
   expect(UNITS.map((name) => dataDirOf(units[name]))).toEqual(['/var/lib/lifepod', '/var/lib/lifepod']);
 });

@@ -81,7 +81,7 @@ export function unitsOf(service: Service): Record<(typeof UNITS)[number], string
   ];
   const shutdown = [
     ...begin,
-    'Description=end of the Pods of lifepod when the machine shuts down',
+    'Description=shutdown guard of lifepod, which ends the Pods when the machine shuts down',
     'After=lifepod.service',
     '[Service]',
     'Type=oneshot',
