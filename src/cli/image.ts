@@ -13,10 +13,10 @@ import { UserError } from '../platform/files.ts';
 import { systemTimers } from '../platform/node-js.ts';
 import { containerdPaths } from '../runtime/containerd/paths.ts';
 import { type Connection, connect } from '../runtime/cri/connection.ts';
-import { imagesInUse, listImages, removeImage } from '../runtime/cri/images/image-service.ts';
+import { imagesInUse, listImages } from '../runtime/cri/images/image-service.ts';
 import { readStatus, sandboxImageOf } from '../runtime/cri/status.ts';
 import { type LoadStep, loadImageArchives } from '../runtime/images/load.ts';
-import { removeImageName } from '../runtime/images/remove-name.ts';
+import { removeImageName, removeWholeImage } from '../runtime/images/removal.ts';
 import type { ImageInfo } from '../runtime/runtime.ts';
 import { hintsFor } from './hints.ts';
 import { imagesAsJson, imageTable } from './image-list/image-table.ts';
@@ -108,10 +108,11 @@ export async function removeImages(dataDir: string, references: string[]): Promi
     sandboxImages: [SANDBOX_IMAGE, sandboxImageOf(await readStatus(connection, true, signal)) ?? SANDBOX_IMAGE],
   }));
   for (const removal of removals) refuseUsed(removal, { pods, foreign, sandboxImages });
+  const timers = systemTimers();
   await withRuntime(dataDir, async (connection, signal) => {
     for (const removal of removals) {
-      if (removal.kept.length === 0) await removeImage(connection, removal.image.id, signal);
-      else for (const name of removal.names) await removeImageName(connection, name, systemTimers(), signal);
+      if (removal.kept.length === 0) await removeWholeImage(connection, removal.image.id, timers, signal);
+      else for (const name of removal.names) await removeImageName(connection, name, timers, signal);
       process.stdout.write(`${removalLines(removal).join('\n')}\n`);
     }
   });

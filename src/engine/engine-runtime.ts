@@ -19,6 +19,7 @@ import { type RuntimeConfig, readRuntimeConfig } from '../runtime/cri/runtime-co
 import { shortCallError } from '../runtime/error-text.ts';
 import { loadImageArchives } from '../runtime/images/load.ts';
 import { makePauseArchive } from '../runtime/images/local-images.ts';
+import { deleteShortNames } from '../runtime/images/removal.ts';
 import type { ContainerRuntime, RuntimeEvent } from '../runtime/runtime.ts';
 import { hasPodFolders } from './leftovers.ts';
 import { findCniFolder } from './machine-checks.ts';
@@ -58,7 +59,10 @@ export async function startRuntime(
   const shimExits = containerd?.shimExits ?? (await watchShims(endpoint, platform, closers, signal, waiting));
   const runtime = await connectOwnRuntime(endpoint, dataDir, platform, { metrics, shimExits }, otherRuntime(settings));
   closers.defer(() => runtime.close());
-  if (containerd !== undefined) await ensureSandboxImage(runtime, endpoint, dataDir, platform, signal);
+  if (containerd !== undefined) {
+    await ensureSandboxImage(runtime, endpoint, dataDir, platform, signal);
+    await completeNames(endpoint, platform.timers, signal);
+  }
   const { name } = await runtime.version(signal);
   const config: RuntimeConfig =
     containerd === undefined
@@ -205,6 +209,16 @@ async function startPrivate(
   const containerd = await startContainerd(options, signal);
   closers.defer(() => containerd.stop());
   return containerd;
+}
+
+/** Earlier versions of lifepod also assigned short names such as web:1, which CRI shows but cannot find or remove. */
+async function completeNames(endpoint: string, timers: Timers, signal: AbortSignal): Promise<void> {
+  const connection = connect(endpoint);
+  try {
+    await deleteShortNames(connection, 'all', timers, signal);
+  } finally {
+    connection.close();
+  }
 }
 
 async function ensureSandboxImage(

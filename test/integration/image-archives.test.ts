@@ -3,7 +3,7 @@ import { createWriteStream, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { pack } from 'tar-stream';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { UserError } from '../../src/platform/files.ts';
 import { runCommandOk } from '../../src/platform/processes.ts';
 import { connect } from '../../src/runtime/cri/connection.ts';
@@ -124,6 +124,32 @@ test('an image with a short name in an OCI layout gets the complete name and its
     expect((await real.runtime.imageStatus(reference, never))?.id).toBe(id);
   await real.runtime.removeImage(id, never);
   expect(await namesInContainerd()).toEqual(before);
+});
+
+test.each(['awhile:1', 'web:2'])('the removal of an image also deletes the short name %s', async (name) => {
+  const { endpoint } = real.containerd;
+  const ctr = (...args: string[]): Promise<string> =>
+    runCommandOk('ctr', ['--address', endpoint.replace('unix://', ''), '--namespace', 'k8s.io', 'images', ...args]);
+  const before = await namesInContainerd();
+  const complete = `docker.io/library/${name}`;
+  const shown = async (): Promise<(string | undefined)[]> =>
+    (await real.runtime.listImages(never)).flatMap(({ tags }) => tags).filter((tag) => tag === complete);
+  await makeLayout(name);
+  await packLayout('short.tar');
+  const isShown = (): Promise<void> => vi.waitFor(async () => expect(await shown()).toEqual([complete]));
+  const id = async (): Promise<string> =>
+    (await real.runtime.listImages(never)).find(({ tags }) => tags.includes(complete))?.id ?? '';
+
+  await ctr('import', path('short.tar'));
+  await isShown();
+  await real.runtime.removeImage(await id(), never);
+  expect([await namesInContainerd(), await shown()]).toEqual([before, []]);
+
+  await load('short.tar');
+  await ctr('tag', complete, name);
+  await isShown();
+  await real.runtime.removeImage(await id(), never);
+  expect([await namesInContainerd(), await shown()]).toEqual([before, []]);
 });
 
 describe('an image whose layer cannot be unpacked', () => {

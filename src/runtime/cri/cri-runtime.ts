@@ -12,6 +12,7 @@ import { machineClock } from '../../platform/node-js.ts';
 import type { Log, Timers } from '../../platform/platform.ts';
 import { createSteadyStamps } from '../clock-conversion.ts';
 import type { ShimExits } from '../containerd/shim-exits.ts';
+import { removeWholeImage } from '../images/removal.ts';
 import {
   type ContainerRuntime,
   type ContainerStreams,
@@ -30,7 +31,7 @@ import { containerFacts, emptyFacts, sandboxFacts } from './facts.ts';
 import { garbageCalls } from './garbage-collection.ts';
 import { followImages } from './images/image-events.ts';
 import { imageMountCalls } from './images/image-mounts.ts';
-import { imageFolder, imageStatus, imagesInUse, listImages, pullImage, removeImage } from './images/image-service.ts';
+import { imageFolder, imageStatus, imagesInUse, listImages, pullImage } from './images/image-service.ts';
 import { pullProgress } from './images/pull-progress.ts';
 import { ATTEMPT_LABEL, CONTAINER_NAME_LABEL, type Labels, POD_UID_LABEL } from './labels.ts';
 import { logEnded } from './log-end.ts';
@@ -104,7 +105,7 @@ export async function connectRuntime(options: RuntimeOptions): Promise<CriRuntim
     imagesInUse: (signal) => imagesInUse(connection, signal),
     imageFolder: (signal) => imageFolder(connection, signal),
     listImages: (signal) => listImages(connection, signal),
-    removeImage: (id, signal) => removeImage(connection, id, signal),
+    removeImage: (id, signal) => removeWholeImage(connection, id, options.timers, signal),
     close: async () => connection.close(),
   };
   return runtimeName === 'containerd'

@@ -1,7 +1,8 @@
 /** A fake containerd that stores only the names of images. */
 import { Server, ServerCredentials, status } from '@grpc/grpc-js';
-import type { Connection } from '../cri/connection.ts';
+import { type Connection, hasCode, RuntimeCallError } from '../cri/connection.ts';
 import { serviceOf } from '../cri/definitions.ts';
+import { storedName } from './references.ts';
 
 /**
  * Returns a fake containerd whose image names refer to the given digests, and whose CRI shows the same images. `calls`: the calls that
@@ -15,16 +16,25 @@ export function containerd(names: Record<string, string>) {
     const call = method.replace(/^.*\.(\w+\/\w+)$/, '$1');
     if (call === 'Images/List')
       return { images: Object.entries(names).map(([name, digest]) => ({ name, target: { digest } })) };
+    if (call === 'ImageService/ListImages')
+      return { images: Object.entries(names).map(([name, id]) => criImage(id, storedName(name))) };
     if (call === 'ImageService/ImageStatus') {
       const { image: name } = (request as { image: { image: string } }).image;
       const digest = names[name];
       if (digest === undefined) delete shown[name];
       else if (names[`sha256:${digest}`] !== undefined) shown[name] = digest;
-      const id = `sha256:${shown[name]}`;
-      const image = { id, repoTags: [name], repoDigests: [], size: 1, uid: null, username: '', pinned: false };
-      return { image: shown[name] === undefined ? null : image };
+      return { image: shown[name] === undefined ? null : criImage(shown[name], name) };
     }
-    if (call === 'Images/Delete') {
+    if (call === 'Images/Create') {
+      const { name, target } = (request as { image: { name: string; target: { digest: string } } }).image;
+      if (names[name] !== undefined) throw new RuntimeCallError('AlreadyExists', 'exists');
+      calls.push(`assign ${name}`);
+      names[name] = target.digest;
+    } else if (call === 'ImageService/RemoveImage') {
+      const { image: name } = (request as { image: { image: string } }).image;
+      calls.push(`remove ${name}`);
+      delete names[name];
+    } else if (call === 'Images/Delete') {
       const { name } = request as { name: string };
       calls.push(`delete ${name}`);
       delete names[name];
@@ -39,6 +49,16 @@ export function containerd(names: Record<string, string>) {
   };
   return { names, calls, connection: { unary } as unknown as Connection };
 }
+
+const criImage = (digest: string, tag: string): object => ({
+  id: `sha256:${digest}`,
+  repoTags: tag.includes('sha256:') ? [] : [tag],
+  repoDigests: [],
+  size: 1,
+  uid: null,
+  username: '',
+  pinned: false,
+});
 
 const SERVICES = [
   'containerd.services.images.v1.Images',
@@ -66,7 +86,8 @@ export async function serveContainerd(
         before(method);
         answer(null, await unary(method, call.request, signal));
       } catch (error) {
-        answer({ code: status.UNKNOWN, details: (error as Error).message });
+        const code = hasCode(error, 'AlreadyExists') ? status.ALREADY_EXISTS : status.UNKNOWN;
+        answer({ code, details: (error as Error).message });
       }
     };
     server.addService(

@@ -8,7 +8,8 @@ import type { Timers } from '../../platform/platform.ts';
 import { type Connection, delay, hasCode } from '../cri/connection.ts';
 import { imageStatus } from '../cri/images/image-service.ts';
 
-const IMAGES = 'containerd.services.images.v1.Images';
+/** The service of containerd that assigns names to images. */
+export const IMAGES = 'containerd.services.images.v1.Images';
 const LEASES = 'containerd.services.leases.v1.Leases';
 /** The lease expires if lifepod does not delete it, for example because lifepod is killed during the import. */
 const LEASE_MILLIS = 60 * 60 * 1000;

@@ -166,6 +166,13 @@ test('the load imports each archive in order and returns the complete references
   expect(runtime.calls).toEqual([]);
 });
 
+test('a load deletes the short form of a name that it assigns', async () => {
+  Object.assign(runtime.names, withIds({ [A]: 'old', 'a:1': 'old', 'b:1': 'old' }));
+  installCtr(importOf(A));
+  expect(await load([await archiveOf(A)])).toEqual([A]);
+  expect(runtime.names).toEqual(withIds({ [A]: 'new', 'b:1': 'old' }));
+});
+
 test('a name that an archive has in two forms is returned once', async () => {
   const manifests = [{ annotations: { 'io.containerd.image.name': A } }];
   await archiveWith({ 'manifest.json': [{ RepoTags: ['a:1'] }], 'index.json': { manifests } });

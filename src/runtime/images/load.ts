@@ -16,6 +16,7 @@ import { completeIndex, withIndex } from './complete-index.ts';
 import { guardImport, type ImportGuard, listNames } from './failed-import.ts';
 import { importFailure } from './import-failure.ts';
 import { storedName } from './references.ts';
+import { deleteShortNames } from './removal.ts';
 
 export interface LoadOptions {
   /** The address of containerd's socket in the form unix:///PATH. */
@@ -84,6 +85,7 @@ async function loadArchive(load: Load, file: string): Promise<string[]> {
   const references = [...new Set(content.names.map(storedName))];
   const completed = content.index && completeIndex(content.index);
   const assigned = new Set([...references, ...(completed?.names ?? [])]);
+  await deleteShortNames(connection, references, timers, signal);
   const guard = await guardImport(connection, [...assigned], timers, signal);
   const reading = (bytes: number): void => report(bytes < totalBytes ? 'loading' : 'unpacking', bytes);
   report('loading', 0);

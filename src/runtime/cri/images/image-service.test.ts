@@ -39,6 +39,11 @@ test.each([
   expect(await listImages(runtime({ images: [{ ...image, ...fields }] }).connection, signal)).toEqual([info]);
 });
 
+test('a tag that the runtime repeats is reported once', async () => {
+  const repeated = { ...image, repoTags: ['a:1', 'b:1', 'a:1'] };
+  expect((await imageStatus(runtime({ image: repeated }).connection, 'a:1', signal))?.tags).toEqual(['a:1', 'b:1']);
+});
+
 test('the status of an image that is not present is undefined', async () => {
   expect(await imageStatus(runtime({ image: null }).connection, 'a:1', signal)).toBeUndefined();
 });

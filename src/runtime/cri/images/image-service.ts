@@ -9,7 +9,8 @@ const imageInfo = (image: Image): ImageInfo => {
   const user = image.uid === null ? image.username : String(image.uid.value);
   return {
     id: image.id,
-    tags: image.repoTags,
+    // containerd 1.6 repeats a tag if the image also has it as a short name.
+    tags: [...new Set(image.repoTags)],
     digests: image.repoDigests,
     sizeBytes: image.size,
     ...(user === '' ? {} : { user }),
