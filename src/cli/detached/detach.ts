@@ -21,7 +21,7 @@ import { dataDirOwner, ensureDataDir, UserError } from '../../platform/files.ts'
 import { removeFolders } from '../../platform/folders/folders.ts';
 import { systemTimers } from '../../platform/node-js.ts';
 import type { Timers } from '../../platform/platform.ts';
-import { foldersOfUser, orOtherFolder } from '../kubeconfig/engine-folders.ts';
+import { orOtherFolder, readableFolders } from '../kubeconfig/engine-folders.ts';
 import { InterruptedError, type InterruptingSignal } from '../signals.ts';
 import { printWaiting, type ReadyEngine, type StartReport } from '../up.ts';
 
@@ -104,8 +104,12 @@ async function startUntil(options: UpOptions, stop: AbortSignal): Promise<ReadyE
  * Returns the message about an engine that did not start. If another engine prevents the start, the user may mean that one, so the message
  * may name the data folders of the engines whose kubeconfig the user has.
  */
-export const startError = (error: string, dataDir: string, env: NodeJS.ProcessEnv, folders = foldersOfUser): string =>
-  error.includes('another engine of lifepod') ? `${error}${orOtherFolder(dataDir, env, folders)}` : error;
+export const startError = (
+  error: string,
+  dataDir: string,
+  env: NodeJS.ProcessEnv,
+  folders = readableFolders,
+): string => (error.includes('another engine of lifepod') ? `${error}${orOtherFolder(dataDir, env, folders)}` : error);
 
 function removeLog(dataDir: string, files: readonly string[], folders: readonly string[]): void {
   if (readEngineRecord(dataDir) !== undefined || dataDirOwner(dataDir) !== undefined) return;

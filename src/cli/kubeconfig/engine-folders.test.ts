@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { DEFAULT_DATA_DIR } from '../../engine/settings.ts';
-import { dataFolderOf, foldersOfUser, orOtherFolder } from './engine-folders.ts';
+import { dataFolderOf, foldersOfUser, orOtherFolder, readableFolders } from './engine-folders.ts';
 
 const folder = realpathSync(mkdtempSync(join(tmpdir(), 'lifepod-folders-')));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -49,6 +49,26 @@ test('the folders of a user are those of KUBECONFIG, and those of the copies of 
 
 test('with sudo -u, the folders are those of the user who runs the command, not of the one who has typed sudo', () => {
   expect(foldersOfUser(USER, (uid) => [`/of-${uid}`], 1001)).toEqual(['/of-1001']);
+});
+
+test('root can read the kubeconfigs of all engines that run, but a process that only looks like an engine is not one', () => {
+  const running = () => [
+    { pid: 7, dataDir: '/d' },
+    { pid: 8, dataDir: '/other' },
+    { pid: 9, dataDir: '/claimed' },
+    { pid: 10, dataDir: undefined },
+  ];
+  const owners = new Map(Object.entries({ '/d': 7, '/other': 8 }));
+  const read = (isRoot: boolean) =>
+    readableFolders(
+      USER,
+      () => ['/copy', '/d'],
+      isRoot,
+      running,
+      (dataDir) => owners.get(dataDir),
+    );
+  expect(read(true)).toEqual(['/copy', '/d', '/other']);
+  expect(read(false)).toEqual(['/copy', '/d']);
 });
 
 test('a command that finds no engine in the default folder names the engines whose kubeconfig the user has', () => {

@@ -2,6 +2,7 @@
 import { existsSync, realpathSync } from 'node:fs';
 import { delimiter, dirname, resolve } from 'node:path';
 import { dataDirOfCopy, dataDirsOf, invokingUser } from '../../engine/certificates/user-kubeconfigs.ts';
+import { engineProcesses, visibleOwner } from '../../engine/data-folder/engine-processes.ts';
 import { DEFAULT_DATA_DIR, kubeconfigPath } from '../../engine/settings.ts';
 import { realFolder } from '../../platform/files.ts';
 import { shellQuoted } from '../../platform/programs/typed-program.ts';
@@ -44,10 +45,27 @@ export function foldersOfUser(
 }
 
 /**
+ * Returns the folders of foldersOfUser(), and for root, who can read each kubeconfig, those of the engines that run. The lock of a folder
+ * decides, because every user can choose the command line of a process.
+ */
+export function readableFolders(
+  env: NodeJS.ProcessEnv,
+  ofUser = foldersOfUser,
+  isRoot = process.geteuid?.() === 0,
+  running = engineProcesses,
+  ownerOf = visibleOwner,
+): string[] {
+  const found = isRoot
+    ? running().flatMap(({ pid, dataDir }) => (dataDir && ownerOf(dataDir) === pid ? [dataDir] : []))
+    : [];
+  return [...new Set([...ofUser(env), ...found])];
+}
+
+/**
  * Returns a phrase with the --data-dir options of the user's engines, for a command that finds no engine in the default data folder;
  * undefined if there are none, or if `dataDir` is another folder.
  */
-export function otherFolders(dataDir: string, env: NodeJS.ProcessEnv, folders = foldersOfUser): string | undefined {
+export function otherFolders(dataDir: string, env: NodeJS.ProcessEnv, folders = readableFolders): string | undefined {
   if (dataDir !== DEFAULT_DATA_DIR && dataDir !== realFolder(DEFAULT_DATA_DIR)) return undefined;
   const others = folders(env).filter((folder) => folder !== dataDir);
   if (others.length === 0) return undefined;
@@ -56,7 +74,11 @@ export function otherFolders(dataDir: string, env: NodeJS.ProcessEnv, folders = 
 }
 
 /** Returns the phrase of otherFolders() after a semicolon; empty if there is none. */
-export function orOtherFolder(dataDir: string, env: NodeJS.ProcessEnv = process.env, folders = foldersOfUser): string {
+export function orOtherFolder(
+  dataDir: string,
+  env: NodeJS.ProcessEnv = process.env,
+  folders = readableFolders,
+): string {
   const other = otherFolders(dataDir, env, folders);
   return other === undefined ? '' : `; ${other}`;
 }

@@ -13,7 +13,7 @@ import { dataDirOwner } from '../../platform/files.ts';
 import { processAgeMillis } from '../../platform/processes.ts';
 import { asRoot, needsSudo, shellQuoted } from '../../platform/programs/typed-program.ts';
 import { hintsFor, missingKubeconfig } from '../hints.ts';
-import { foldersOfUser, otherFolders } from '../kubeconfig/engine-folders.ts';
+import { otherFolders, readableFolders } from '../kubeconfig/engine-folders.ts';
 import { type ServiceState, serviceState } from './service-state.ts';
 
 /** Up to this age, an engine whose API refuses connections, or whose kubeconfig is missing, counts as starting. */
@@ -35,7 +35,7 @@ export function waysToStart(
   dataDir: string,
   env: NodeJS.ProcessEnv,
   service?: ServiceState,
-  folders = foldersOfUser,
+  folders = readableFolders,
   isStopped = hasStopped,
   serviceOf = serviceState,
 ): string {
