@@ -122,6 +122,31 @@ test('a restore to another folder has the store, keys, settings and manifests of
   expect(await valueAt('/a', other)).toBe('at the backup');
 });
 
+test('a restore says where the files of volumes are, and which of their folders are missing', async () => {
+  const volume = (name: string, provisioner = 'lifepod.io/local-path') =>
+    put(
+      `/registry/core/persistentvolumes/${name}`,
+      JSON.stringify({
+        metadata: { name, annotations: { 'pv.kubernetes.io/provisioned-by': provisioner } },
+        spec: { local: { path: join(dataDir, 'volumes', name) } },
+      }),
+    );
+  await volume('claim');
+  await volume('other', 'example.com/other');
+  await backup(file, { dataDir }, never);
+  const note = '1 PersistentVolume keeps its files in';
+  await restore(file, { dataDir, force: true }, never);
+  expect(printed).not.toContain('PersistentVolume');
+  await restore(file, { dataDir: join(folder, 'other') }, never);
+  expect(printed).toContain(`${note} ${join(dataDir, 'volumes')}, outside of this data folder: its Pods write there`);
+  expect(printed).not.toContain('missing');
+  rmSync(join(dataDir, 'volumes/claim'), { recursive: true });
+  await restore(file, { dataDir, force: true }, never);
+  expect(printed).toContain(
+    `the folder of 1 PersistentVolume is missing, because a backup does not contain the files of volumes: copy or create it before its Pods can start: ${join(dataDir, 'volumes/claim')}\n`,
+  );
+});
+
 test('no client can continue from a revision that it saw before the restore', async () => {
   await backup(file, { dataDir }, never);
   const later = await put('/a', 'after the backup');

@@ -50,6 +50,7 @@ import { hintsFor } from '../hints.ts';
 import { readArchive } from './archive-reader.ts';
 import { interruption } from './interruption.ts';
 import type { BackedUpFile, Manifest } from './manifest.ts';
+import { volumeNotes, volumePaths } from './volume-notes.ts';
 
 /**
  * The number that a restore adds to the revision. It is larger than the number of revisions that an engine can have written since the
@@ -96,11 +97,12 @@ export async function restore(
   ensureDataDir(dataDir);
   const lock = lockDataDir(dataDir, 'restore');
   let kept: string | undefined;
+  let volumes: string[];
   try {
     finishReplacement(dataDir);
     checkContent(dataDir, force);
     try {
-      await prepare(file, dataDir, manifest, signal);
+      volumes = await prepare(file, dataDir, manifest, signal);
       commitReplacement(dataDir, new Date().toISOString());
     } catch (error) {
       abandonReplacement(dataDir);
@@ -117,6 +119,7 @@ export async function restore(
   );
   if (kept !== undefined)
     print(`the former data is in ${kept}, also its keys: remove it when you do not need it any more`);
+  for (const note of volumeNotes(volumes, dataDir)) print(note);
   print(`start the engine with '${hintsFor({ dataDir }, process.env).start()}'`);
 }
 
@@ -147,7 +150,8 @@ function removeNew(dataDir: string): void {
   rmdirSync(dataDir);
 }
 
-async function prepare(file: string, dataDir: string, { files }: Manifest, signal: AbortSignal): Promise<void> {
+/** Resolves with the paths of the volumes in the backup. */
+async function prepare(file: string, dataDir: string, { files }: Manifest, signal: AbortSignal): Promise<string[]> {
   const folder = prepareReplacement(dataDir);
   await readArchive(file, (each, content) => extractTo(folder, each, content, signal));
   const folders = new Set(files.map(({ path }) => dirname(join(folder, path))));
@@ -157,9 +161,11 @@ async function prepare(file: string, dataDir: string, { files }: Manifest, signa
   writeFileAtomic(recordPath, `${JSON.stringify({ ...record, state: 'up' }, undefined, 2)}\n`);
   const store = join(folder, 'store');
   await forgetHistory(store, MORE_REVISIONS);
+  const volumes = await volumePaths(folder, record.encryptionProviderConfig ?? '');
   rmSync(join(store, 'lock.mdb'), { force: true });
   for (const each of folders) syncFolder(each);
   syncFolder(folder);
+  return volumes;
 }
 
 async function extractTo(

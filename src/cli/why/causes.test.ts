@@ -114,6 +114,20 @@ explains({
       'p waits for its volumes: the volume data needs the folder /srv/my data on its node, which does not exist or is not a folder.',
     advice: /^if it does not exist, create it on the node, .*: (sudo )?mkdir -p '\/srv\/my data'\nor set the type /,
   },
+  'a Pod whose PersistentVolume has no folder': {
+    spec: { volumes: [{ name: 'data', persistentVolumeClaim: { claimName: 'c' } }] },
+    status: {},
+    steps: [
+      [
+        3,
+        'MountFailed',
+        { message: 'MountVolume.SetUp failed for volume "data" : path "/d/volumes/pvc-1" does not exist' },
+      ],
+    ],
+    sentence:
+      'p waits for its volumes: the volume data needs the folder /d/volumes/pvc-1 of its PersistentVolume, which does not exist, as after a restore, because a backup does not contain the files of volumes.',
+    advice: /^copy the folder there .*\nor begin with an empty folder, .*: (sudo )?mkdir -p -m 777 \/d\/volumes\/pvc-1/,
+  },
   'a Pod without destructors that was deleted by force': {
     gone: true,
     steps: [

@@ -134,7 +134,7 @@ type Needing = Pick<Living, 'namespace' | 'hints' | 'pod'>;
 
 /** Explains the message about a volume that cannot be mounted; undefined if no remedy is known. */
 export const volumeFinding = (subject: Needing, text: string): Finding | undefined =>
-  objectFinding(subject, text) ?? folderFinding(subject, text) ?? diskFinding(text);
+  objectFinding(subject, text) ?? folderFinding(subject, text) ?? claimFinding(subject, text) ?? diskFinding(text);
 
 export const FREE_SPACE = 'free some space on this disk: the node retries automatically';
 
@@ -155,6 +155,23 @@ function folderFinding({ hints, pod }: Needing, text: string): Finding | undefin
         command: hints.asRoot(`mkdir -p ${shellQuoted(path)}`),
       },
       { description: 'or set the type of the hostPath to DirectoryOrCreate, and recreate the Pod' },
+    ],
+  };
+}
+
+/** Source: src/node/volumes/claim.ts (the message about a PersistentVolume). */
+function claimFinding({ hints }: Needing, text: string): Finding | undefined {
+  const [, quoted] = /: path ("(?:[^"\\]|\\.)*") does not exist$/.exec(text) ?? [];
+  if (quoted === undefined) return undefined;
+  const path = JSON.parse(quoted) as string;
+  return {
+    cause: `needs the folder ${path} of its PersistentVolume, which does not exist, as after a restore, because a backup does not contain the files of volumes`,
+    actions: [
+      { description: 'copy the folder there if there is a copy, and the node retries automatically' },
+      {
+        description: 'or begin with an empty folder, if its files are not needed',
+        command: hints.asRoot(`mkdir -p -m 777 ${shellQuoted(path)}`),
+      },
     ],
   };
 }

@@ -98,7 +98,6 @@ describe('a released volume', () => {
   it.each([
     ['another provisioner created', own({}, 'example.com/other')],
     ['a user created', { ...own(), metadata: { name: '' } }],
-    ['has a folder elsewhere', own({ local: { path: '/folders/other' } })],
     ['is not a local folder', own({ local: undefined, hostPath: { path: '/folders/disk' } })],
   ])('a released volume that %s fails and keeps its content', async (_, change) => {
     const message = 'error getting deleter volume plugin for volume "disk": no deletable volume plugin matched';
@@ -106,6 +105,14 @@ describe('a released volume', () => {
     expect(fixture.volume('disk')?.status).toEqual({ phase: 'Failed', message });
     expect(fixture.volume('disk')?.metadata.deletionTimestamp).toBeUndefined();
     expect(fixture.reported).toEqual([`Warning VolumeFailedDelete disk: ${message}`]);
+    expect(fixture.folderCalls).toEqual([]);
+  });
+  it('a released volume that has its folder elsewhere fails and keeps its content, and an Event names the folder', async () => {
+    expect(await reconcile(own({ local: { path: '/other/disk' } }))).toEqual([STATUS]);
+    expect(fixture.volume('disk')?.status?.phase).toBe('Failed');
+    expect(fixture.reported).toEqual([
+      'Warning VolumeFailedDelete disk: the folder /other/disk is kept, because it is not /folders/disk, the folder of this volume in the data folder of this engine: if no other engine uses it, delete it, then delete the PersistentVolume',
+    ]);
     expect(fixture.folderCalls).toEqual([]);
   });
   it('a volume whose folder cannot be removed is kept, which an Event reports', async () => {

@@ -58,11 +58,19 @@ async function removeFolder({ folders, events }: Storage, volume: PersistentVolu
   });
 }
 
+/** Volumes of a restored backup may have their folders in the data folder of another engine, which may still use them. */
+function undeletable({ folders }: Storage, { metadata: { name, annotations = {} }, spec }: PersistentVolume): string {
+  const path = annotations[PROVISIONED_BY] === LOCAL_PATH_PROVISIONER ? spec?.local?.path : undefined;
+  return path === undefined
+    ? `error getting deleter volume plugin for volume ${JSON.stringify(name)}: no deletable volume plugin matched`
+    : `the folder ${path} is kept, because it is not ${folders.path(name)}, the folder of this volume in the data folder of this engine: if no other engine uses it, delete it, then delete the PersistentVolume`;
+}
+
 /** Deletes the content of a volume that this controller provisioned, then the volume. Other volumes get the phase Failed. */
 async function reclaim(storage: Storage, volume: PersistentVolume): Promise<void> {
   const { name, uid } = volume.metadata;
   if (!isProvisionedHere(storage, volume)) {
-    const message = `error getting deleter volume plugin for volume ${JSON.stringify(name)}: no deletable volume plugin matched`;
+    const message = undeletable(storage, volume);
     storage.events.event(volume, 'Warning', 'VolumeFailedDelete', message);
     await storage.volumeClient.updateStatus({ ...volume, status: { phase: 'Failed', message } });
     return;
