@@ -1,7 +1,7 @@
 /** `lifepod image load`, `list` and `rm`: load, list and remove images in the container runtime of the running engine. */
 
-import { accessSync, constants, statSync } from 'node:fs';
-import { resolve } from 'node:path';
+import { accessSync, constants, existsSync, statSync } from 'node:fs';
+import { join, resolve } from 'node:path';
 import type { Pod } from '../api/generated/types.ts';
 import { PODS } from '../api/resources.ts';
 import { clientFromKubeconfig } from '../client/kubeconfig.ts';
@@ -11,6 +11,7 @@ import { readProblem } from '../machinery/read-problem.ts';
 import { isUnfinished } from '../node/images/images-in-use.ts';
 import { UserError } from '../platform/files.ts';
 import { systemTimers } from '../platform/node-js.ts';
+import { shellQuoted } from '../platform/programs/typed-program.ts';
 import { containerdPaths } from '../runtime/containerd/paths.ts';
 import { type Connection, connect } from '../runtime/cri/connection.ts';
 import { imagesInUse, listImages } from '../runtime/cri/images/image-service.ts';
@@ -58,12 +59,18 @@ export async function loadImages(dataDir: string, files: string[], say = printEr
   }
 }
 
-function requireArchive(file: string): void {
+/** Throws a UserError if the file cannot be read or is a folder. */
+export function requireArchive(file: string): void {
   let problem: string | undefined;
   try {
     accessSync(file, constants.R_OK);
+    if (existsSync(join(file, 'oci-layout')))
+      throw new UserError(
+        `${file} is a folder with an OCI image layout: make an archive of it with 'tar -C ${shellQuoted(file)} -cf FILE .', and load FILE`,
+      );
     if (statSync(file).isDirectory()) problem = 'is a folder';
   } catch (error) {
+    if (error instanceof UserError) throw error;
     problem = readProblem(error);
   }
   if (problem !== undefined)

@@ -162,7 +162,9 @@ addBackupCommands(program);
 const image = program.command('image').description('manage the images of the container runtime, without a registry');
 image
   .command('load')
-  .description('load images from OCI or Docker archives; Pods that wait for one of them start')
+  .description(
+    'load images from OCI or Docker archives, plain or compressed with gzip or zstd; Pods that wait for one of them start',
+  )
   .argument('<file...>', 'archives such as docker save writes; - is standard input')
   .addOption(dataDirOption())
   .action(async (files: string[], options: { dataDir: string }) =>

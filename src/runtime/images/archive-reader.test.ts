@@ -156,6 +156,15 @@ test('a file that does not exist and a folder are refused with the reason', asyn
   await expect(references()).rejects.toThrow(new UserError(`the file ${file} is a folder`));
 });
 
+test.each([
+  ['xz', Buffer.from([0xfd, 0x37, 0x7a, 0x58, 0x5a, 0])],
+  ['bzip2', Buffer.from('BZh9')],
+])('a file compressed with %s is refused with the command that decompresses it', async (program, bytes) => {
+  writeFileSync(file, bytes);
+  const text = `${file} is compressed with ${program}, and lifepod reads only plain archives and those compressed with gzip or zstd: decompress it with '${program} -dc' first`;
+  await expect(references()).rejects.toThrow(new UserError(text));
+});
+
 test('an aborted read rejects with the reason of the abort', async () => {
   await archive({ 'manifest.json': docker('a:1') });
   const error = await readArchive(file, AbortSignal.abort()).catch((reason: unknown) => reason);

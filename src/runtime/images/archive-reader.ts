@@ -43,6 +43,7 @@ export async function readArchive(file: string, signal: AbortSignal, onRead?: On
     if (signal.aborted) throw error;
     const { code = '' } = error as NodeJS.ErrnoException;
     if (['ENOENT', 'EACCES', 'EISDIR'].includes(code)) throw new UserError(`the file ${file} ${readProblem(error)}`);
+    if (error instanceof UserError) throw error;
     throw error instanceof Truncated
       ? new UserError(`the image archive ${file} is damaged (its end is missing): ${MAKE_AGAIN}`)
       : notAnArchive(file);
@@ -126,18 +127,28 @@ export async function openArchive(file: string, onRead: OnRead = () => undefined
   return decompress === undefined ? connect(source, counted, ignored) : connect(source, counted, decompress(), ignored);
 }
 
-/** The first bytes of compressed files, and functions that create their decompressors. Sources: RFC 1952, RFC 8878. */
-const DECOMPRESSORS: [magic: Buffer, create: () => Transform][] = [
+/**
+ * The first bytes of compressed files, and functions that create their decompressors, or the name of a program whose format Node.js cannot
+ * read. Sources: RFC 1952, RFC 8878, the file format of xz, the manual of bzip2.
+ */
+const COMPRESSIONS: [magic: Buffer, decompressor: (() => Transform) | string][] = [
   [Buffer.from([0x1f, 0x8b]), createGunzip],
   [Buffer.from([0x28, 0xb5, 0x2f, 0xfd]), createZstdDecompress],
+  [Buffer.from('\xfd7zXZ\0', 'latin1'), 'xz'],
+  [Buffer.from('BZh'), 'bzip2'],
 ];
+const LONGEST_MAGIC = 6;
 
 async function decompressorOf(file: string): Promise<(() => Transform) | undefined> {
   const handle = await open(file);
   try {
-    const begin = Buffer.alloc(4);
+    const begin = Buffer.alloc(LONGEST_MAGIC);
     await handle.read(begin, 0, begin.length, 0);
-    return DECOMPRESSORS.find(([magic]) => begin.subarray(0, magic.length).equals(magic))?.[1];
+    const decompressor = COMPRESSIONS.find(([magic]) => begin.subarray(0, magic.length).equals(magic))?.[1];
+    if (typeof decompressor !== 'string') return decompressor;
+    throw new UserError(
+      `${file} is compressed with ${decompressor}, and lifepod reads only plain archives and those compressed with gzip or zstd: decompress it with '${decompressor} -dc' first`,
+    );
   } finally {
     await handle.close();
   }

@@ -54,6 +54,11 @@ test.each([
     'ctr: failed to resolve layers: layer "x/layer.tar" not found',
     damaged('its layer x/layer.tar'),
   ],
+  [
+    'a layer that an archive of skopeo lacks',
+    'ctr: no target for symlink layer from "x/layer.tar" to "y.tar"',
+    damaged('its layer y.tar'),
+  ],
   ['a missing configuration', 'ctr: image config "x.json" not found', damaged('its configuration x.json')],
   [
     'a configuration that is not JSON',

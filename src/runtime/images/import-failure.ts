@@ -12,6 +12,7 @@ const DAMAGES: readonly [pattern: RegExp, kind: string][] = [
   // This may also be a manifest or a configuration.
   [new RegExp(`content digest (${DIGEST}): not found`), 'blob'],
   [/layer "([^"]+)" not found/, 'layer'],
+  [/no target for symlink layer from "[^"]*" to "([^"]+)"/, 'layer'],
   [/image config "([^"]+)" not found/, 'configuration'],
   [
     new RegExp(
