@@ -182,6 +182,7 @@ image
   );
 image
   .command('rm')
+  .alias('remove')
   .description('remove tags and images that no Pod uses; an image is removed with its last tag, or by its ID or digest')
   .argument('<image...>', 'a tag, a digest, an ID, or the beginning of an ID')
   .addOption(dataDirOption())
