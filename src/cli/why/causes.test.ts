@@ -26,6 +26,7 @@ const HOOK =
   'Exec lifecycle hook ([sh -c echo no such queue >&2; exit 3]) for Container "app" in Pod "p_n(3cd71eff)" failed - error: ' +
   `command 'sh -c echo no such queue >&2; exit 3' exited with 3: no such queue\n, message: "no such queue\\n"`;
 const LOST = 'The container could not be located when the pod was deleted.  The container used to be Running';
+const UNLOCATED = 'The container could not be located when the pod was terminated';
 const RUNC =
   'failed to create containerd task: failed to create shim task: OCI runtime create failed: runc create failed: unable to start ' +
   'container process: ';
@@ -377,13 +378,54 @@ explains({
     advice: /^see its life: lifepod timeline p -n n$/,
   },
   'a failed Pod with a container that never ran': {
-    status: failed(137, 'ContainerStatusUnknown', 'The container could not be located when the pod was terminated'),
+    status: failed(137, 'ContainerStatusUnknown', UNLOCATED),
     sentence: 'p has failed: its node found no run of container app when the Pod ended.',
     evidence: [
       'container app: exit code 137 (ContainerStatusUnknown)',
       'code 137 (ContainerStatusUnknown): not an exit code, the node reports it for an end that it does not know',
     ],
     advice: /^see its life: lifepod timeline p -n n$/,
+  },
+  'a Pod without a controller whose init container waited for its image when its node was shut down': {
+    spec: { initContainers: [container('i', { image: 'busybox:1.37' })] },
+    status: {
+      phase: 'Failed',
+      reason: 'Terminated',
+      message: 'Pod was terminated in response to imminent node shutdown.',
+      conditions: [condition('DisruptionTarget', 'True', 'TerminationByKubelet')],
+      initContainerStatuses: [
+        status('i', { containerID: '', state: terminated(137, 'ContainerStatusUnknown', UNLOCATED) }),
+      ],
+      containerStatuses: [waiting('app', 'PodInitializing')],
+    },
+    steps: [[9, 'PullFailed', { ...of('i'), reason: 'ErrImagePull', message: 'lookup r: no such host' }]],
+    sentence:
+      /^p has failed: Terminated, Pod was terminated in response to imminent node shutdown; init container i had not started: its image busybox:1\.37 cannot be pulled \(.*\); it has no controller, so it does not start again by itself\.$/,
+    evidence: ['init container i: not started, its node reports code 137 (ContainerStatusUnknown)'],
+    advice: /^make it from this machine's busybox: .*\nload it .*\ndelete it: .*\nthen run it again .*\nsee its life: /,
+  },
+  'a Pod whose deadline passed while its container lacked an image that may not be pulled': {
+    status: {
+      ...failed(137, 'ContainerStatusUnknown', UNLOCATED),
+      reason: 'DeadlineExceeded',
+      message: 'Pod was active on the node longer than the specified deadline',
+    },
+    steps: [[9, 'StartFailed', { ...of('app'), reason: 'ErrImageNeverPull', message: 'not present' }]],
+    sentence: 'p has failed: it was active longer than its activeDeadlineSeconds.',
+    evidence: [
+      'status.reason is DeadlineExceeded: Pod was active on the node longer than the specified deadline',
+      'container app had not started: its image i is not on the node and may not be pulled',
+    ],
+    advice: /^load it .*\nor let the node pull it: .*\nraise spec.activeDeadlineSeconds/,
+  },
+  'a failed Pod with a container that could not be started': {
+    status: failed(137, 'ContainerStatusUnknown', UNLOCATED),
+    steps: [
+      [9, 'StartFailed', { ...of('app'), reason: 'CreateContainerConfigError', message: 'configmap "nope" not found' }],
+    ],
+    sentence: /^p has failed: container app had not started: it .*nope/,
+    evidence: ['container app: not started, its node reports code 137 (ContainerStatusUnknown)'],
+    advice: /^see its life: /,
   },
   'requests that no node can satisfy': {
     spec: {

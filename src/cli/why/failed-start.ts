@@ -1,7 +1,10 @@
 /** Explains why a container cannot be started: its command, its settings, or an object that it needs. Pure. */
 import type { ContainerStateTerminated, Pod } from '../../api/generated/types.ts';
+import { END_UNKNOWN } from '../../lifecycle/view.ts';
 import { shellQuoted } from '../../platform/programs/typed-program.ts';
 import { fullDiskText } from '../../runtime/full-disk.ts';
+import { itsImage, lacksImage } from '../pod-containers.ts';
+import { imageRemedies, lackOfImage } from './images.ts';
 import {
   type Action,
   called,
@@ -9,6 +12,7 @@ import {
   eventLine,
   eventOf,
   type Living,
+  lastStep,
   oneLine,
   type Shown,
 } from './subject.ts';
@@ -39,6 +43,31 @@ export const FAILED_START_REASONS: readonly string[] = ['StartError', 'Container
 export function failedRun(subject: Living, { reason = '', message }: ContainerStateTerminated): Finding | undefined {
   const text = oneLine(message);
   return FAILED_START_REASONS.includes(reason) && text !== '' ? startFinding(subject, reason, text) : undefined;
+}
+
+/** The node reports this end of a container that the container runtime does not have. Source: the kubelet of v1.33 (reason, exit code). */
+export const isNotFound = ({ reason }: ContainerStateTerminated): boolean => reason === END_UNKNOWN;
+
+/**
+ * Returns a clause about a container that had not started when its Pod ended, and what the user can do before the next Pod. Undefined if the
+ * container had started, or if the record does not contain why it had not.
+ */
+export function unstarted(
+  subject: Living,
+  { kind, name, status }: Shown,
+  ended: ContainerStateTerminated,
+): Finding | undefined {
+  const failed = isNotFound(ended) ? lastStep(subject, ['Started', 'PullFailed', 'StartFailed'], name) : undefined;
+  if (failed === undefined || failed.type === 'Started') return undefined;
+  const { reason = '', message } = failed;
+  const shown: Shown = { kind, name, status: { ...status, state: { waiting: { reason, message } } } };
+  const begin = `${called(shown)} had not started: `;
+  if (lacksImage(shown.status))
+    return {
+      cause: `${begin}${itsImage(subject.pod, shown)} ${lackOfImage(shown.status)}`,
+      actions: imageRemedies(subject, [shown]),
+    };
+  return { cause: `${begin}it ${startFinding(subject, reason, oneLine(message) || reason).cause}`, actions: [] };
 }
 
 /**

@@ -1,9 +1,10 @@
 /** Explains how a Succeeded or Failed Pod ended. Pure. */
 import { isFinalPhase } from '../../api/core/v1/pod/status/final-phase.ts';
 import { deferOutcome, type EntryEnd, endOfEntry, endText, failedEntry, remainingWork } from './entries.ts';
+import { unstarted } from './failed-start.ts';
 import { deafExits, hearSignals } from './pid-one.ts';
 import { explainRejected } from './rejected.ts';
-import { endOfRun, stopOf } from './run-end.ts';
+import { codeText, endOfRun, stopOf } from './run-end.ts';
 import {
   type Action,
   called,
@@ -25,18 +26,7 @@ export function explainOutcome(subject: Living): Explanation | undefined {
   const { pod, name } = subject;
   const { phase, reason, message } = pod.status ?? {};
   if (!isFinalPhase(phase)) return undefined;
-  const ends = shownContainers(subject).flatMap((shown) => {
-    const { terminated } = shown.status.state ?? {};
-    return terminated === undefined ? [] : [{ ...shown, terminated }];
-  });
-  const entries = ends.flatMap(({ kind, status }) =>
-    kind === 'defer' ? (endOfEntry(status, subject.transitions) ?? []) : [],
-  );
-  const evidence = ends.map(({ terminated, ...shown }) => {
-    const entry = shown.kind === 'defer' ? entries.find((each) => each.name === shown.name) : undefined;
-    const end = entry === undefined ? `exit code ${terminated.exitCode} (${terminated.reason})` : endText(entry);
-    return `${called(shown)}: ${end}`;
-  });
+  const { ends, entries, missing, evidence } = endsOf(subject);
   const defers = deferOutcome(entries);
   const missed = remainingWork(subject, entries);
   const stopped = ends.flatMap((shown) => (shown.kind === 'app' ? (stopOf(subject, shown)?.cause ?? []) : []));
@@ -60,9 +50,15 @@ export function explainOutcome(subject: Living): Explanation | undefined {
   const end = bad === undefined ? undefined : endOfRun(subject, bad, bad.terminated, false);
   if (reason === 'DeferContainerFailed') return failedByEntry(subject, entries, evidence, end?.cause);
   const rejected = explainRejected(subject, defers);
-  if (rejected !== undefined) return rejected;
+  const remedies = missing.slice(0, 1).flatMap(({ actions }) => actions);
+  if (rejected !== undefined)
+    return {
+      ...rejected,
+      evidence: [...rejected.evidence, ...missing.map(({ cause }) => cause)],
+      actions: [...remedies, ...rejected.actions],
+    };
   const why = reason
-    ? `${reason}${message ? `, ${oneLine(message).replace(/\.$/, '')}` : ''}`
+    ? `${reason}${message ? `, ${oneLine(message).replace(/\.$/, '')}` : ''}${missing.map(({ cause }) => `; ${cause}`).join('')}`
     : (end?.cause ?? 'its containers did not succeed');
   const deaf = deafEvidence(subject, reason ? undefined : bad?.name);
   const proof = [...evidence, ...deaf.map(({ line }) => line), ...(end?.evidence ?? [])];
@@ -72,6 +68,7 @@ export function explainOutcome(subject: Living): Explanation | undefined {
       evidence: proof,
       actions: [
         ...missed,
+        ...remedies,
         deleteIt(subject),
         applyAgain(subject),
         ...deaf.slice(0, 1).map((each) => hearSignals(pod, each.name)),
@@ -83,6 +80,28 @@ export function explainOutcome(subject: Living): Explanation | undefined {
     evidence: proof,
     actions: [...(end === undefined ? [seeTimeline(subject)] : end.actions), ...missed],
   };
+}
+
+/** `missing`: the containers that had not started. `evidence`: a line for each container that has ended. */
+function endsOf(subject: Living) {
+  const ends = shownContainers(subject).flatMap((shown) => {
+    const { terminated } = shown.status.state ?? {};
+    return terminated === undefined ? [] : [{ ...shown, terminated }];
+  });
+  const entries = ends.flatMap(({ kind, status }) =>
+    kind === 'defer' ? (endOfEntry(status, subject.transitions) ?? []) : [],
+  );
+  const missing = ends.flatMap((shown) => {
+    const found = shown.kind === 'defer' ? undefined : unstarted(subject, shown, shown.terminated);
+    return found === undefined ? [] : [{ name: shown.name, ...found }];
+  });
+  const evidence = ends.map(({ terminated, ...shown }) => {
+    const entry = shown.kind === 'defer' ? entries.find((each) => each.name === shown.name) : undefined;
+    if (entry !== undefined) return `${called(shown)}: ${endText(entry)}`;
+    const isUnstarted = missing.some(({ name }) => name === shown.name);
+    return `${called(shown)}: ${isUnstarted ? `not started, its node reports ${codeText(terminated)}` : `exit ${codeText(terminated)}`}`;
+  });
+  return { ends, entries, missing, evidence };
 }
 
 /** Returns a line for each container that ignored its stop signal, except the one that the sentence names. */

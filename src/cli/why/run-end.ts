@@ -5,9 +5,8 @@
  */
 import type { Container, ContainerStateTerminated, Pod, PodSpec } from '../../api/generated/types.ts';
 import type { Transition } from '../../lifecycle/types.ts';
-import { END_UNKNOWN } from '../../lifecycle/view.ts';
 import { parseTime } from '../../machinery/time.ts';
-import { failedRun } from './failed-start.ts';
+import { failedRun, isNotFound, unstarted } from './failed-start.ts';
 import { deafExits, firstProcess, hearSignals, SIGKILLED, stopSignalOf, wasKilled } from './pid-one.ts';
 import {
   type Action,
@@ -139,11 +138,11 @@ export const isEndUnknown = ({ exitCode, reason }: ContainerStateTerminated): bo
 /** Matches the message about a container that was lost while it ran. Source: the kubelet of v1.33. */
 export const USED_TO_RUN = /used to be Running$/;
 
-/** The node reports this end of a container that the container runtime does not have. Source: the kubelet of v1.33 (reason, exit code). */
-const isNotFound = ({ reason }: ContainerStateTerminated): boolean => reason === END_UNKNOWN;
-
 /** The runtime has deleted the log with the container. */
-function notFound(subject: Living, shown: Shown, { exitCode, message }: ContainerStateTerminated): RunEnd {
+function notFound(subject: Living, shown: Shown, ended: ContainerStateTerminated): RunEnd {
+  const { exitCode, message } = ended;
+  const missed = unstarted(subject, shown, ended);
+  if (missed !== undefined) return { ...missed, evidence: [], actions: [...missed.actions, seeTimeline(subject)] };
   const ran = USED_TO_RUN.test(message ?? '') || lastStep(subject, ['Started'], shown.name) !== undefined;
   return {
     cause: ran
