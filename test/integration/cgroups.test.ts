@@ -18,6 +18,7 @@ const folder = (root: string): string => join(root, root === CGROUP_ROOT && cgro
 test.each(roots)('removing the control group in %s kills the processes in its child groups', async (root) => {
   cgroups = await openCgroups(root);
   await cgroups.set(`${group}/a/b`, { pids: 10, hugepageBytes: { '2MB': 2 ** 21 } });
+  expect(await cgroups.hasProcesses(group)).toBe(false);
   expect(await cgroups.children(group)).toEqual(['a']);
   const child = spawn('sleep', ['600'], { stdio: 'ignore' });
   await once(child, 'spawn');
@@ -25,6 +26,7 @@ test.each(roots)('removing the control group in %s kills the processes in its ch
   writeFileSync(join(folder(root), 'a/b/cgroup.procs'), String(child.pid));
   await cgroups.removeEmpty(group);
   expect(existsSync(join(folder(root), 'a/b'))).toBe(true);
+  expect([await cgroups.hasProcesses(group), await cgroups.hasProcesses(`${group}/c`)]).toEqual([true, false]);
   await cgroups.remove(group);
   expect(await exited).toEqual([null, 'SIGKILL']);
   expect(existsSync(folder(root))).toBe(false);

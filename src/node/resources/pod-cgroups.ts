@@ -93,16 +93,39 @@ export async function removePodCgroups(dataDir: string): Promise<void> {
 
 const POD_GROUP = /^pod(?<uid>.+)$/;
 
+/**
+ * Resolves with the number of Pods of the data folder that have processes, whether or not their runtime answers. Undefined if lifepod has
+ * no groups: the machine has been restarted, `lifepod down` has removed them, or the runtime chooses the groups.
+ */
+export async function countPodsWithProcesses(
+  dataDir: string,
+  drivers?: readonly Pick<Cgroups, 'children' | 'hasProcesses'>[],
+): Promise<number | undefined> {
+  const cgroups = await openCgroups();
+  const kubepods = join(cgroupRootOf(dataDir), 'kubepods');
+  let count: number | undefined;
+  for (const groups of drivers ?? [cgroups, await openSlices(cgroups)]) {
+    for (const parent of Object.values(classGroups(kubepods))) {
+      const names = await groups.children(parent);
+      if (names.length > 0) count ??= 0;
+      for (const name of names)
+        if (POD_GROUP.test(name) && (await groups.hasProcesses(join(parent, name)))) count = (count ?? 0) + 1;
+    }
+  }
+  return count;
+}
+
 type ClassGroups = Readonly<Record<'Guaranteed' | 'Burstable' | 'BestEffort', string>>;
+
+const classGroups = (kubepods: string): ClassGroups => ({
+  Guaranteed: kubepods,
+  Burstable: join(kubepods, 'burstable'),
+  BestEffort: join(kubepods, 'besteffort'),
+});
 
 export async function createPodCgroups(options: PodCgroupsOptions): Promise<PodCgroups> {
   const { cgroups, log, hugepageSizes, podPidsLimit } = options;
-  const kubepods = join(options.root, 'kubepods');
-  const groups: ClassGroups = {
-    Guaranteed: kubepods,
-    Burstable: join(kubepods, 'burstable'),
-    BestEffort: join(kubepods, 'besteffort'),
-  };
+  const groups = classGroups(join(options.root, 'kubepods'));
   const groupOf = (pod: Pod): string => join(groups[qosClass(pod)], `pod${pod.metadata.uid}`);
   const shares = createBurstableShares(cgroups, groups.Burstable, log);
   await setUpClassGroups(options, groups);

@@ -8,11 +8,12 @@
  * Sources: the kernel's documents on cgroup v1 and v2; the conversion of CPU shares to a weight is upstream's (pkg/kubelet/cm, v1.33).
  */
 import { existsSync, readdirSync } from 'node:fs';
-import { mkdir, readdir, readFile, rmdir, stat, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { UserError } from '../files.ts';
 import { enableInContainer } from './cgroup-root.ts';
+import { foldersIn, gone, killIn, processesIn, removeFolder, treeOf } from './group-folders.ts';
 
 export const CGROUP_ROOT = '/sys/fs/cgroup';
 
@@ -51,6 +52,8 @@ export interface Cgroups {
   set(path: string, limits: CgroupLimits): Promise<void>;
   /** Resolves with the names of the direct children; empty if the group does not exist. */
   children(path: string): Promise<string[]>;
+  /** Resolves with whether the group or a descendant contains processes; with false if the group does not exist. */
+  hasProcesses(path: string): Promise<boolean>;
   /** Undefined in version 1, whose counts exclude descendants, or without the group or memory controller. */
   oomKills(path: string): Promise<OomKills | undefined>;
   /** Keeps groups that contain processes, and their ancestors. */
@@ -221,7 +224,7 @@ const END_RETRY_MILLIS = 10;
 function removals(
   hierarchies: readonly string[],
   removed: (folder: string) => void = () => undefined,
-): Pick<Cgroups, 'children' | 'removeEmpty' | 'remove'> {
+): Pick<Cgroups, 'children' | 'hasProcesses' | 'removeEmpty' | 'remove'> {
   const removeEmpty = async (path: string): Promise<void> => {
     await Promise.all(
       hierarchies.map(async (hierarchy) => {
@@ -233,6 +236,11 @@ function removals(
     async children(path) {
       const names = await Promise.all(hierarchies.map((hierarchy) => foldersIn(join(hierarchy, path))));
       return [...new Set(names.flat())];
+    },
+    async hasProcesses(path) {
+      for (const hierarchy of hierarchies)
+        for (const group of await treeOf(join(hierarchy, path))) if ((await processesIn(group)).length > 0) return true;
+      return false;
     },
     removeEmpty,
     async remove(path) {
@@ -247,47 +255,4 @@ function removals(
       }
     },
   };
-}
-
-async function foldersIn(folder: string): Promise<string[]> {
-  const entries = await readdir(folder, { withFileTypes: true }).catch(gone);
-  return (entries ?? []).filter((entry) => entry.isDirectory()).map(({ name }) => name);
-}
-
-/** Each folder comes after its subfolders, for removal. */
-async function treeOf(folder: string): Promise<string[]> {
-  if (!existsSync(folder)) return [];
-  const below = await Promise.all((await foldersIn(folder)).map((name) => treeOf(join(folder, name))));
-  return [...below.flat(), folder];
-}
-
-async function removeFolder(folder: string): Promise<boolean> {
-  try {
-    await rmdir(folder);
-    return true;
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (code === 'ENOENT') return true;
-    if (code === 'EBUSY' || code === 'ENOTEMPTY') return false;
-    throw error;
-  }
-}
-
-async function killIn(folder: string): Promise<void> {
-  for (const group of await treeOf(folder)) {
-    const pids = (await readFile(join(group, 'cgroup.procs'), 'utf8').catch(gone)) ?? '';
-    for (const pid of pids.split('\n').filter((line) => line !== '' && line !== '0')) {
-      try {
-        process.kill(Number(pid), 'SIGKILL');
-      } catch {
-        // The process has probably just ended. If it has not, remove() tries again.
-      }
-    }
-  }
-}
-
-function gone(error: unknown): undefined {
-  const { code } = error as NodeJS.ErrnoException;
-  if (code !== 'ENOENT' && code !== 'ENODEV') throw error;
-  return undefined;
 }

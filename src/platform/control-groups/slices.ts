@@ -87,6 +87,7 @@ export async function openSlices(cgroups?: Cgroups, units = RUNTIME_UNITS): Prom
         .filter((name) => name.startsWith(prefix) && name.endsWith('.slice'))
         .map((name) => unescaped(name.slice(prefix.length, -'.slice'.length)));
     },
+    hasProcesses: (path) => groups.hasProcesses(slicePath(path)),
     oomKills: (path) => groups.oomKills(slicePath(path)),
     async removeEmpty(path) {
       await groups.removeEmpty(slicePath(path));
