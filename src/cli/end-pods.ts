@@ -10,7 +10,7 @@ import { runtimeCommands, startRuntimeHint } from '../engine/options/runtime-end
 import { type KubeObject, uidOf } from '../machinery/meta.ts';
 import type { Platform, Timers } from '../platform/platform.ts';
 import type { DeleteOptions } from '../ports/backend.ts';
-import type { ContainerRuntime, PodObservation } from '../runtime/runtime.ts';
+import { type ContainerRuntime, hasRunning } from '../runtime/runtime.ts';
 import { deletePatiently } from './delete-patiently.ts';
 import { downRuntime } from './why/node-troubles.ts';
 
@@ -141,9 +141,6 @@ function turnOf({ status }: Pod): string | undefined {
   return entries[index] && `defer container ${entries[index].name} (${index + 1} of ${entries.length})`;
 }
 
-const runs = ({ sandboxes, containers }: PodObservation): boolean =>
-  sandboxes.some(({ ready }) => ready) || containers.some(({ state }) => state === 'running');
-
 const SILENCE_MILLIS = 1000;
 
 /**
@@ -171,7 +168,7 @@ export async function runtimeIdle(
   over.catch(() => undefined);
   try {
     for (;;) {
-      left = [...(await runtime.observeAll(ends)).values()].filter(runs).length;
+      left = [...(await runtime.observeAll(ends)).values()].filter(hasRunning).length;
       if (left === 0) return;
       await Promise.race([changed.promise, over]);
       changed = Promise.withResolvers<void>();

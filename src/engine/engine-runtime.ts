@@ -20,8 +20,8 @@ import { shortCallError } from '../runtime/error-text.ts';
 import { loadImageArchives } from '../runtime/images/load.ts';
 import { makePauseArchive } from '../runtime/images/local-images.ts';
 import { deleteShortNames } from '../runtime/images/removal.ts';
-import type { ContainerRuntime, RuntimeEvent } from '../runtime/runtime.ts';
-import { hasPodFolders } from './leftovers.ts';
+import type { ContainerRuntime, PodObservation, RuntimeEvent } from '../runtime/runtime.ts';
+import { podsInSilentRuntime } from './leftovers.ts';
 import { findCniFolder } from './machine-checks.ts';
 import type { Waiting } from './node-ready.ts';
 import { startRuntimeHint } from './options/runtime-endpoint.ts';
@@ -57,7 +57,9 @@ export async function startRuntime(
     containerRuntimeEndpoint === undefined ? await startPrivate(settings, platform, closers, signal) : undefined;
   const endpoint = containerRuntimeEndpoint ?? containerd?.endpoint ?? '';
   const shimExits = containerd?.shimExits ?? (await watchShims(endpoint, platform, closers, signal, waiting));
-  const runtime = await connectOwnRuntime(endpoint, dataDir, platform, { metrics, shimExits }, otherRuntime(settings));
+  const runtime = await connectOwnRuntime(endpoint, dataDir, platform, { metrics, shimExits }, () =>
+    otherRuntime(settings),
+  );
   closers.defer(() => runtime.close());
   if (containerd !== undefined) {
     await ensureSandboxImage(runtime, endpoint, dataDir, platform, signal);
@@ -92,14 +94,16 @@ export async function startRuntime(
 }
 
 /**
- * Returns what the user can do if the machine's runtime does not answer, instead of starting it; undefined with a private containerd, and
- * if Pods of the data folder may run in the runtime: they would run twice in another one, and `lifepod down` would not find them there.
+ * Resolves with what the user can do if the machine's runtime does not answer, instead of starting it; undefined with a private containerd,
+ * and if Pods of the data folder may run in the runtime, because a start with another one is then refused (start/runtime-change.ts).
  */
-export const otherRuntime = ({
+export const otherRuntime = async ({
   dataDir,
   containerRuntimeEndpoint,
-}: Pick<Settings, 'dataDir' | 'containerRuntimeEndpoint'>): string | undefined =>
-  containerRuntimeEndpoint === undefined || hasPodFolders(dataDir) ? undefined : withoutRuntime(dataDir);
+}: Pick<Settings, 'dataDir' | 'containerRuntimeEndpoint'>): Promise<string | undefined> =>
+  containerRuntimeEndpoint === undefined || (await podsInSilentRuntime(dataDir)) !== 0
+    ? undefined
+    : withoutRuntime(dataDir);
 
 const withoutRuntime = (dataDir: string): string => {
   const words = "up --container-runtime-endpoint ''";
@@ -111,40 +115,42 @@ export const instanceLabels = (dataDir: string): Labels => ({ 'lifepod.io/instan
 
 /**
  * The connection shows only sandboxes and containers that the engine of the data folder created, because several engines may share a
- * runtime. Rejects with a UserError if the runtime does not answer or does not offer CRI v1. `otherwise`: what the user can do instead of
- * starting the runtime.
+ * runtime. Rejects with a UserError if the runtime does not answer or does not offer CRI v1. `otherwise` resolves with what the user
+ * can do instead of starting the runtime.
  */
 export function connectOwnRuntime(
   endpoint: string,
   dataDir: string,
   platform: Platform,
   options: Pick<RuntimeOptions, 'metrics' | 'shimExits'> = {},
-  otherwise?: string,
+  otherwise?: () => Promise<string | undefined>,
 ): Promise<EngineRuntime['runtime']> {
   const namespaceLabels = instanceLabels(dataDir);
-  return connectRuntime({ endpoint, ...platform, namespaceLabels, ...options }).catch((error: Error) => {
+  return connectRuntime({ endpoint, ...platform, namespaceLabels, ...options }).catch(async (error: Error) => {
+    const instead = await otherwise?.();
     throw new UserError(
       hasCode(error, 'Unimplemented')
         ? `the container runtime at ${endpoint} does not offer CRI v1: remove "cri" from disabled_plugins in its configuration (containerd: /etc/containerd/config.toml), and restart it`
-        : `the container runtime at ${endpoint} does not answer: ${shortCallError(error.message)}; ${startRuntimeHint(endpoint)}${otherwise === undefined ? '' : `; ${otherwise}`}`,
+        : `the container runtime at ${endpoint} does not answer: ${shortCallError(error.message)}; ${startRuntimeHint(endpoint)}${instead === undefined ? '' : `; ${instead}`}`,
     );
   });
 }
 
-/**
- * Resolves with whether the machine's runtime has sandboxes of the engine. A runtime that does not answer counts as having some, because it
- * has answered during the start.
- */
-export async function hasSandboxes(endpoint: string, dataDir: string, platform: Platform): Promise<boolean> {
+/** Resolves with the Pods of the engine in the machine's runtime, whether or not they run; undefined if the runtime does not answer. */
+export async function podsInRuntime(
+  endpoint: string,
+  dataDir: string,
+  platform: Platform,
+): Promise<PodObservation[] | undefined> {
   try {
     const runtime = await connectOwnRuntime(endpoint, dataDir, platform);
     try {
-      return (await runtime.observeAll(new AbortController().signal)).size > 0;
+      return [...(await runtime.observeAll(new AbortController().signal)).values()];
     } finally {
       await runtime.close();
     }
   } catch {
-    return true;
+    return undefined;
   }
 }
 

@@ -8,7 +8,7 @@ import { endDnsProcesses, findDnsProcesses } from '../network/dns/process.ts';
 import { hasLink } from '../network/pod-network/links.ts';
 import { networkNames } from '../network/pod-network/names.ts';
 import { tearDownNetwork } from '../network/pod-network/tear-down.ts';
-import { removePodCgroups } from '../node/resources/pod-cgroups.ts';
+import { countPodsWithProcesses, removePodCgroups } from '../node/resources/pod-cgroups.ts';
 import type { Platform } from '../platform/platform.ts';
 import { runCommandOk } from '../platform/processes.ts';
 import { mayBeOwn } from '../platform/programs/pid-namespace.ts';
@@ -71,6 +71,15 @@ export function hasRuntime(dataDir: string): boolean {
 export function hasPodFolders(dataDir: string): boolean {
   const folder = join(dataDir, 'pods');
   return existsSync(folder) && readdirSync(folder).length > 0;
+}
+
+/**
+ * Resolves with the number of Pods that run in the machine's own runtime, which does not answer. `unknown`: their processes cannot be told
+ * from others, and the DNS process shows that the machine has not been restarted since they may have started.
+ */
+export async function podsInSilentRuntime(dataDir: string): Promise<number | 'unknown'> {
+  if (!hasPodFolders(dataDir)) return 0;
+  return (await countPodsWithProcesses(dataDir)) ?? (dnsProcesses(dataDir).length > 0 ? 'unknown' : 0);
 }
 
 export const dnsSocket = (dataDir: string): string => join(containerdPaths(dataDir).run, 'dns.sock');

@@ -19,7 +19,7 @@ import { type NodeOptions, requireSomePods, resolveNodeOptions } from './node-se
 import { type ApiOptions, type ApiSettings, resolveApiOptions } from './options/api-settings.ts';
 import { type EncryptionOptions, resolveEncryptionOptions } from './options/encryption-settings.ts';
 import { DEFAULT_RECORD_AGE, DEFAULT_RECORD_SIZE, parseRecordLimits } from './options/record-settings.ts';
-import { runtimeEndpoint } from './options/runtime-endpoint.ts';
+import { endpointOf } from './options/runtime-endpoint.ts';
 import { gitCommit, LIFEPOD_VERSION } from './version.ts';
 
 export const DEFAULT_DATA_DIR = '/var/lib/lifepod';
@@ -228,9 +228,8 @@ export function resolveSettings(options: UpOptions, record: EngineRecord | undef
     logLevel: options.logLevel ?? 'info',
   };
   if (options.anyPort === true && record !== undefined) settings.recordedPort = record.port;
-  const given = options.containerRuntimeEndpoint ?? record?.containerRuntimeEndpoint ?? '';
-  if (given !== '') {
-    const endpoint = runtimeEndpoint(given);
+  const endpoint = endpointOf(options.containerRuntimeEndpoint ?? record?.containerRuntimeEndpoint);
+  if (endpoint !== undefined) {
     settings.containerRuntimeEndpoint = endpoint;
     if (options.runtimeHandler !== undefined) {
       throw new UserError(

@@ -62,6 +62,10 @@ export interface PodObservation {
   containers: ContainerObservation[];
 }
 
+/** Returns whether a sandbox or container of the Pod runs. */
+export const hasRunning = ({ sandboxes, containers }: PodObservation): boolean =>
+  sandboxes.some(({ ready }) => ready) || containers.some(({ state }) => state === 'running');
+
 export type RuntimeEvent =
   /** A container or sandbox of this Pod has changed, so the Pod must be observed. */
   | { type: 'changed'; podUid: string }

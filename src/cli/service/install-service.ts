@@ -109,8 +109,8 @@ export async function installService(options: UpOptions): Promise<void> {
   const running = dataDirOwner(dataDir);
   const isService = running !== undefined && running === (await servicePid());
   if (running !== undefined) requireLocalEngine(dataDir, running);
-  if (!isService) checkOptions(options);
-  const changed = isService ? otherOptions(options) : [];
+  if (!isService) await checkOptions(options);
+  const changed = isService ? await otherOptions(options) : [];
   if (running !== undefined && isSessionEngine(dataDir) && !(await takeOverUnused(dataDir, running)))
     throw new UserError(`sessions use the engine of ${dataDir}: wait until they have ended, then repeat this command`);
   const version = isService ? await runningVersion(dataDir) : undefined;

@@ -26,6 +26,7 @@ import {
   usesPrivateContainerd,
 } from '../../engine/settings.ts';
 import { settledRecord } from '../../engine/start/first-start.ts';
+import { refuseRuntimeChange } from '../../engine/start/runtime-change.ts';
 import {
   dataDirOwner,
   dataDirReleased,
@@ -69,9 +70,9 @@ export interface EngineUse {
   dead: DeadRecord[];
 }
 
-/** Throws a UserError if an option is not valid, or if the running engine has another value of an option. */
-export function checkOptions(options: UpOptions): void {
-  const other = otherOptions(options);
+/** Rejects with a UserError like otherOptions(), and if the running engine has another value of an option. */
+export async function checkOptions(options: UpOptions): Promise<void> {
+  const other = await otherOptions(options);
   if (other.length === 0) return;
   const { dataDir } = options;
   const pid = dataDirOwner(dataDir);
@@ -84,15 +85,17 @@ export function checkOptions(options: UpOptions): void {
 }
 
 /**
- * Returns the options, such as `--port`, of which the running engine has another value; none if no engine is running. Throws a UserError if
- * an option is not valid.
+ * Resolves with the options, such as `--port`, of which the running engine has another value; none if no engine is running. Rejects with a
+ * UserError if an option is not valid, and if Pods prevent a change of the runtime, which the caller's advice to stop the engine would not
+ * make possible.
  */
-export function otherOptions(options: UpOptions): string[] {
+export async function otherOptions(options: UpOptions): Promise<string[]> {
   checkMachine(() => usesPrivateContainerd(options));
   const { dataDir } = options;
   const isRunning = dataDirOwner(dataDir) !== undefined;
   const record = isRunning ? readEngineRecord(dataDir) : settledRecord(dataDir);
   resolveSettings(options, record);
+  await refuseRuntimeChange(options, record, nodePlatform('error'));
   return isRunning ? differentOptions(options, record) : [];
 }
 

@@ -80,7 +80,7 @@ export async function runSession(
   handleSignals(interrupts);
   const session = { options, interrupts, ...output };
   try {
-    checkOptions(options);
+    await checkOptions(options);
     const manifests = await read(interrupts.stop).catch((error: unknown) => refusedFiles(error, session));
     if (manifests === undefined) {
       process.exitCode = interrupts.exitCode() ?? 1;

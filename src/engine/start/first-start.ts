@@ -10,7 +10,8 @@
  *  3. Files that existed before a first start, and those of the user, are never removed.
  *  4. A later start that fails keeps the recorded settings, except those with which it has already written to the store, and the runtime if
  *     it has already created sandboxes in another one. While such a start runs, the record has its settings, because `lifepod down` needs them.
- *  5. A later start that fails before any Pod has begun removes the network that it has created, for example if the disk is full.
+ *  5. A later start with another runtime is refused before it changes anything if Pods run in the recorded one (runtime-change.ts).
+ *  6. A later start that fails before any Pod has begun removes the network that it has created, for example if the disk is full.
  */
 import { readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -21,6 +22,7 @@ import type { ResourceBackend } from '../../ports/backend.ts';
 import type { RequestContext } from '../../ports/request.ts';
 import { clearMachine, clearNetwork, hasNetwork, hasPodFolders, hasRuntime } from '../leftovers.ts';
 import { type EngineRecord, readEngineRecord, recordOf, type Settings, writeEngineRecord } from '../settings.ts';
+import { refuseRuntimeChange } from './runtime-change.ts';
 
 /** Returns the record of a data folder in which a start has succeeded, or in which Pods may run; undefined if there is none. */
 export function settledRecord(dataDir: string): EngineRecord | undefined {
@@ -79,7 +81,7 @@ export interface StartProgress {
 }
 
 /**
- * Removes what a killed first start has left. The caller has locked the data folder. `record`: the record from which the settings were
+ * Removes what a killed first start has left. Rejects with a UserError if refuseRuntimeChange() does. The caller has locked the data folder. `record`: the record from which the settings were
  * resolved. `created`: the folders that this start has created.
  */
 export async function openDataFolder(
@@ -88,8 +90,12 @@ export async function openDataFolder(
   created: readonly string[],
   platform: Platform,
 ): Promise<StartProgress> {
-  const { dataDir } = settings;
-  if (settledRecord(dataDir) !== undefined) return laterStart(settings, record, platform);
+  const { dataDir, containerRuntimeEndpoint = '' } = settings;
+  const present = settledRecord(dataDir);
+  if (present !== undefined) {
+    await refuseRuntimeChange({ dataDir, containerRuntimeEndpoint }, present, platform);
+    return laterStart(settings, record, platform);
+  }
   await clearFirstStart(dataDir, platform);
   const before = readdirSync(dataDir).filter((name) => !LAST.includes(name));
   return firstStart(settings, before, created, platform);
@@ -149,8 +155,10 @@ async function usesNewRuntime(
   if (endpoint === former.containerRuntimeEndpoint || !hasPodFolders(dataDir)) return false;
   if (endpoint === undefined) return hasRuntime(dataDir);
   // Commands import this module, and seldom need gRPC.
-  const { hasSandboxes } = await import('../engine-runtime.ts');
-  return hasSandboxes(endpoint, dataDir, platform);
+  const { podsInRuntime } = await import('../engine-runtime.ts');
+  const pods = await podsInRuntime(endpoint, dataDir, platform);
+  // A runtime that does not answer may have some, because it has answered during the start.
+  return pods === undefined || pods.length > 0;
 }
 
 function firstStart(

@@ -60,6 +60,14 @@ test('lifepod up waits for containerd or SIGINT, and an init container that ends
   await lifepod.kill('SIGKILL');
   await machine.containerd.stop();
 
+  const changed = await lifepod.cli('up', '--detach', '--container-runtime-endpoint', '');
+  expect(changed).toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(
+      /^lifepod: the runtime at \S+ does not answer, and 1 Pod of \S+ runs in it, so another runtime would run it a second time: start it, then end it /,
+    ),
+  });
+
   for (const options of [[], ['--detach']]) {
     const { child, ended } = await upWaiting(...options);
     child.kill('SIGINT');

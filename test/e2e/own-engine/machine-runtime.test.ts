@@ -160,9 +160,21 @@ test('--max-parallel-image-pulls limits the number of parallel pulls, and the ne
   await lifepod.delete('pod', 'one', 'two', 'three', '--force');
 });
 
-test('an engine that restarts without options uses the same runtime and keeps the containers', async () => {
+test('an engine that restarts without options uses the same runtime and keeps the containers, and no start changes the runtime meanwhile', async () => {
   const before = statusOf(record.now('guest'), 'app').containerID;
+  const change = async (...options: string[]): Promise<void> => {
+    const { code, stderr } = await lifepod.cli('up', ...options, '--container-runtime-endpoint', '');
+    expect({ code, stderr }).toEqual({
+      code: 1,
+      stderr: expect.stringMatching(
+        /^lifepod: \d+ Pods of \S+ run in the runtime at unix:\/\/\S+, and another runtime would run them a second time: end them first with '.*lifepod down --data-dir \S+', or omit --container-runtime-endpoint\n$/,
+      ),
+    });
+  };
+  await change('--detach');
   await lifepod.kill('SIGKILL');
+  await change();
+  await change('--detach');
   await lifepod.cliOk('up', '--detach');
   await recordAgain();
   const after = statusOf(await record.until('guest', isReady), 'app');
