@@ -335,6 +335,37 @@ explains({
     evidence: ['container app: exit code 137 (Error)', 'container app ignored its stop signal until it was killed'],
     advice: /^delete it: .*\nthen run it again .*\nfor the next Pod: make the program handle SIGTERM.*\nsee its life: /,
   },
+  'entries that were being started when their time was over': {
+    spec: { deferContainers: [container('pre'), container('next'), container('post')] },
+    status: {
+      phase: 'Succeeded',
+      containerStatuses: [status('app', { state: terminated(0, 'Completed') })],
+      deferContainerStatuses: [
+        status('pre', { state: terminated(137, 'DeadlineExceeded', 'the PreExit stage had ended') }),
+        status('next', { restartCount: 1, state: terminated(137, 'DeadlineExceeded', 'the PreExit stage had ended') }),
+        status('post', { state: terminated(137, 'DeadlineExceeded', 'the grace period had passed') }),
+      ],
+    },
+    steps: [
+      [20, 'TerminationBegan', { reason: 'Deleted', ...until(-8) }],
+      [12, 'DeferEnded', { ...entry('pre'), exitCode: 137, reason: 'DeadlineExceeded' }],
+      [11, 'Started', { ...entry('pre'), attempt: 0 }],
+      [9, 'Exited', { ...entry('pre'), attempt: 0, exitCode: 0, reason: 'Completed' }],
+      [9, 'DeferEnded', { ...entry('post'), exitCode: 137, reason: 'DeadlineExceeded' }],
+      [8, 'Exited', { ...entry('post'), attempt: 0, exitCode: 128, reason: 'StartError' }],
+    ],
+    sentence:
+      'p has completed: all its app containers ended with code 0; its defer containers pre, next and post timed out.',
+    evidence: [
+      'container app: exit code 0 (Completed)',
+      'defer container pre: exit code 0, but only after its time was over (DeadlineExceeded): the PreExit stage had ended',
+      'defer container next: timed out before it had started again, the PreExit stage had ended',
+      'defer container post: timed out before it had started, the grace period had passed',
+      'its object stays until it is deleted',
+    ],
+    advice:
+      /^do by hand what next and post would have done\ncheck whether pre did all its work, and do the rest by hand\n/,
+  },
   'a container whose preStop hook took the whole grace period': {
     status: failed(137, 'Error'),
     steps: [

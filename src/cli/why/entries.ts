@@ -22,6 +22,8 @@ export interface EntryEnd {
   ran: boolean;
   /** Whether the status or the record shows that the process of the last attempt started. */
   started: boolean;
+  /** If `started` is false: whether an earlier attempt ran. */
+  isRetry: boolean;
 }
 
 /** Reads the end of an entry from its status; undefined if the entry has not ended. */
@@ -30,17 +32,43 @@ export function endOfEntry(status: ContainerStatus, steps: readonly Transition[]
   if (terminated === undefined) return undefined;
   const { reason = '', exitCode, message = '', startedAt } = terminated;
   const { name } = status;
-  const ran = ranBefore(status) || hasRunStep(name, steps);
-  return { name, reason, exitCode, message, ran, started: startedAt !== undefined || hasStarted(name, steps) };
+  return {
+    name,
+    reason,
+    exitCode: exitAfterEnd(name, steps) ?? exitCode,
+    message,
+    ran: ranBefore(status) || hasRunStep(name, steps),
+    started: startedAt !== undefined || hasStarted(name, steps),
+    isRetry: status.restartCount > 0 || status.lastState?.terminated !== undefined,
+  };
 }
 
-/** Reads the end of an entry from the record; undefined if the record does not contain it. */
+/** Reads the end of an entry from the record; undefined if the record does not contain it. `steps`: in the order of the record. */
 export function endInRecord(name: string, steps: readonly Transition[]): EntryEnd | undefined {
   const own = steps.filter(({ container }) => container === name);
   const end = own.findLast(({ type }) => type === 'DeferEnded' || type === 'DeferSkipped');
   if (end === undefined) return undefined;
   const { reason = end.type === 'DeferSkipped' ? 'Skipped' : '', exitCode = 0, message = '' } = end;
-  return { name, reason, exitCode, message, ran: hasRunStep(name, steps), started: hasStarted(name, steps) };
+  return {
+    name,
+    reason,
+    exitCode: exitAfterEnd(name, steps) ?? exitCode,
+    message,
+    ran: hasRunStep(name, steps),
+    started: hasStarted(name, steps),
+    isRetry: own.some(({ type }) => type === 'Started'),
+  };
+}
+
+/**
+ * Returns the exit code of a run that the node was starting when the time of the entry was over, and that ended after the entry; undefined
+ * if there is none. The end in the status is final, and thus has no exit code of this run.
+ */
+function exitAfterEnd(name: string, steps: readonly Transition[]): number | undefined {
+  const own = steps.filter(({ container }) => container === name);
+  const end = own.findLastIndex(({ type }) => type === 'DeferEnded');
+  if (end === -1 || !hasStarted(name, steps)) return undefined;
+  return own.slice(end).findLast(({ type }) => type === 'Exited')?.exitCode;
 }
 
 const hasRunStep = (name: string, steps: readonly Transition[]): boolean =>
@@ -57,6 +85,8 @@ function hasStarted(name: string, steps: readonly Transition[]): boolean {
  * git use it, too.
  */
 const NOT_STARTED = 128;
+/** The exit code of an entry that ended without a run. Source: src/lifecycle/defer.ts. A run that SIGKILL ended has it, too. */
+const NO_EXIT_CODE = 137;
 /** The reasons of entries that ended by themselves. The message is then that of the program, or the end of its log. */
 const OWN_ENDS = ['Error', 'OOMKilled'];
 const LAST_LINES = 3;
@@ -75,7 +105,7 @@ const lastLinesOf = (message: string): string =>
  * pulled (…)`.
  */
 export function endText(end: EntryEnd): string {
-  const { reason, exitCode, message, ran, started } = end;
+  const { reason, exitCode, message, ran, started, isRetry } = end;
   const lacking = withoutImage(end);
   if (lacking !== undefined) return `could not start, its image ${lackOfImage(lacking.status)}`;
   const command = exitCode === NOT_STARTED && !started ? commandError(message) : undefined;
@@ -83,8 +113,9 @@ export function endText(end: EntryEnd): string {
   const why = oneLine(message);
   const because = why === '' ? '' : `, ${why}`;
   if (reason === 'Skipped') return ran ? `was cut off${because}` : `did not run${because}`;
-  if (!ran && why !== '' && reason !== 'Completed')
-    return reason === 'DeadlineExceeded' ? `timed out before it had started${because}` : `could not start${because}`;
+  if (reason === 'DeadlineExceeded' && !started && exitCode === NO_EXIT_CODE)
+    return `timed out before it had started${isRetry ? ' again' : ''}${because}`;
+  if (!ran && why !== '' && reason !== 'Completed') return `could not start${because}`;
   const deadline = reason === 'DeadlineExceeded' && why !== '' ? `: ${why}` : '';
   const late = endedLate(end) ? ', but only after its time was over' : '';
   const said = OWN_ENDS.includes(reason) && why !== '' ? `: ${lastLinesOf(message)}` : '';

@@ -42,7 +42,7 @@ export function explainGone(subject: Subject): Explanation {
   const began = lastStep(subject, ['TerminationBegan']);
   const gone = lastStep(subject, ['Gone', 'Removed']);
   const actions = [seeTimeline(subject, '-o wide')];
-  const evidence = lastRuns(steps);
+  const evidence = lastRuns(steps, subject.transitions);
   const reached = steps.some(({ type }) => type === 'SandboxReady' || type === 'Started');
   if (gone !== undefined && began === undefined && !reached) {
     const waited = oneLine(lastStep(subject, ['NotScheduled'])?.message).replace(/\.$/, '');
@@ -60,7 +60,7 @@ export function explainGone(subject: Subject): Explanation {
     };
   const taint = evictedFor(subject);
   const why = taint?.why ?? failureOf(subject, steps, began) ?? REASONS[began.reason ?? ''] ?? began.reason;
-  const ends = entriesOf(subject.transitions).flatMap((entry) => endInRecord(entry, steps) ?? []);
+  const ends = entriesOf(subject.transitions).flatMap((entry) => endInRecord(entry, subject.transitions) ?? []);
   const removal = lastStep(subject, ['Gone']);
   // The object was removed before its node began to terminate the Pod.
   if (removal !== undefined && removal.at <= began.at) {
@@ -228,7 +228,8 @@ const podOfRecord = (subject: Subject, ends: readonly EntryEnd[]): Pod => ({
   },
 });
 
-function lastRuns(steps: readonly Transition[]): string[] {
+/** `recorded`: the steps in the order of the record. */
+function lastRuns(steps: readonly Transition[], recorded: readonly Transition[]): string[] {
   const last = new Map<string, Transition>();
   for (const step of steps)
     if (step.container !== undefined && ['Started', 'Exited', 'DeferEnded', 'DeferSkipped'].includes(step.type))
@@ -236,7 +237,7 @@ function lastRuns(steps: readonly Transition[]): string[] {
   return [...last.values()].map((step) => {
     const { container: name = '', containerKind: kind = 'app', type, exitCode, reason, attempt = 0 } = step;
     const what = called({ kind, name });
-    const entry = kind === 'defer' ? endInRecord(name, steps) : undefined;
+    const entry = kind === 'defer' ? endInRecord(name, recorded) : undefined;
     if (entry !== undefined) return `${what}: ${endText(entry)}`;
     if (type === 'Started' || isLoss(step)) return `${what}: its end was not seen`;
     const runs = attempt > 0 ? `, after ${attempt + 1} runs` : '';
