@@ -84,6 +84,36 @@ test('a failed Pod stays the trouble of a workload without all its ready Pods, a
   expect(explainByPod(given({ object: surging, pods }), slow, found).sentence).toBe('job/x: slow is starting.');
 });
 
+test('a Job continues if other Pods have replaced those that its node has ended, but not if a Pod failed by itself', () => {
+  const good = pod('good', 'Running', true);
+  const old = pod('old', 'Failed');
+  old.status = {
+    ...old.status,
+    reason: 'Terminated',
+    message: 'Pod was terminated in response to imminent node shutdown.',
+    conditions: [{ type: 'DisruptionTarget', status: 'True', reason: 'TerminationByKubelet' }],
+  };
+  const job = object({ spec: { backoffLimit: 2 }, status: { active: 1, failed: 1 } });
+  const found: Explanation = { sentence: 'good is running: its container is ready.', evidence: [], actions: [] };
+  expect(worstPod(job, [old, good])).toBe(good);
+  expect(explainByPod(given({ object: job, pods: [old, good] }), good, found)).toEqual({
+    sentence:
+      'job/x continues: it has its 1 ready Pod; 1 failed Pod of it still exists, which another Pod has replaced.',
+    evidence: [
+      'good is running: its container is ready',
+      'Pod old: Terminated, Pod was terminated in response to imminent node shutdown',
+      'its status.failed is 1, its spec.backoffLimit 2',
+    ],
+    actions: [
+      { description: 'delete the failed Pod, with the logs', command: 'kubectl delete pod old -n n' },
+      { description: 'see why one has failed', command: 'lifepod why old -n n' },
+    ],
+  });
+  const bad = pod('bad', 'Failed');
+  expect(worstPod(job, [old, bad, good])).toBe(bad);
+  expect(worstPod(object({ status: { active: 2 } }), [old, good])).toBe(old);
+});
+
 test('a workload is explained by one of its Pods, after the condition with which it failed', () => {
   const [bad, good] = [pod('bad', 'Failed'), pod('good', 'Running', true)];
   const found: Explanation = { sentence: 'bad has failed: it.', evidence: ['fact'], actions: [{ description: 'act' }] };
@@ -91,7 +121,7 @@ test('a workload is explained by one of its Pods, after the condition with which
   expect(explainByPod(given({ pods: [bad, good] }), bad, found)).toEqual({
     sentence: 'job/x: bad has failed: it.',
     evidence: ['fact', 'Pod good: ready'],
-    actions: [{ description: 'act' }, { description: 'see another of its Pods', command: 'lifepod why POD -n n' }],
+    actions: [{ description: 'act' }, { description: 'see another of its Pods', command: 'lifepod why good -n n' }],
   });
   expect(explainByPod(given({ pods: [bad], object: object({ status: { conditions } }) }), bad, found)).toEqual({
     sentence: 'job/x has failed (BackoffLimitExceeded, the limit): bad has failed: it.',

@@ -9,9 +9,13 @@ import { ago, type Explanation, lastTime, oneLine } from '../why/subject.ts';
 import { missingAccount, refusalText } from './refused-pods.ts';
 
 interface WorkloadObject extends KubeObject {
-  spec?: { replicas?: number; suspend?: boolean; schedule?: string };
+  spec?: { replicas?: number; suspend?: boolean; schedule?: string; backoffLimit?: number };
   status?: {
     desiredNumberScheduled?: number;
+    /** The number of Pods of a Job that have not ended. */
+    active?: number;
+    /** The number of Pods of a Job that have failed. */
+    failed?: number;
     conditions?: { type: string; status: string; reason?: string; message?: string }[];
   };
 }
@@ -71,15 +75,22 @@ const failedPods = (pods: readonly Pod[], owners?: readonly string[]): Pod[] =>
     ),
   );
 
+const isJob = ({ kind }: KubeObject): boolean => kind === 'Job';
+
+/** Returns whether the Pod was ended from outside, for example by a shutdown of its node or an eviction. */
+const isDisrupted = ({ status }: Pod): boolean =>
+  status?.conditions?.some(({ type, status: value }) => type === 'DisruptionTarget' && value === 'True') === true;
+
 /**
- * A failed Pod is replaced if the workload has the wanted number of ready Pods, for example after a shutdown of the node. Returns none for
- * a Job, which counts failed Pods.
+ * A failed Pod is replaced if the workload has the wanted number of ready Pods, for example after a shutdown of the node. The Pods of a Job
+ * that failed by themselves remain its trouble, because their successors may fail, too.
  */
 function replacedPods(object: KubeObject, pods: readonly Pod[]): Pod[] {
   const { spec, status } = object as WorkloadObject;
-  const wanted = spec?.replicas ?? status?.desiredNumberScheduled ?? 0;
+  const ofJob = isJob(object) ? status?.active : undefined;
+  const wanted = spec?.replicas ?? status?.desiredNumberScheduled ?? ofJob ?? 0;
   if (wanted === 0 || readyPods(pods).length < wanted) return [];
-  return failedPods(pods);
+  return failedPods(pods).filter((pod) => !isJob(object) || isDisrupted(pod));
 }
 
 function failureOf({ status }: WorkloadObject): string {
@@ -114,7 +125,8 @@ export function explainByPod(
   const others = pods.filter((each) => each !== pod);
   const replaced = replacedPods(object, pods);
   if (failure === '' && replaced.length > 0 && readyPods([pod]).length > 0)
-    return explainReplaced({ title, namespace, pods, hints }, replaced, found);
+    return explainReplaced({ title, namespace, object, pods, hints }, replaced, found);
+  const [other] = newestFirst(others).sort((a, b) => rank(a) - rank(b));
   return {
     sentence: `${title}${failure && ` has failed (${failure.replace(/\.$/, '')})`}: ${found.sentence}`,
     evidence: [
@@ -126,9 +138,14 @@ export function explainByPod(
     ],
     actions: [
       ...found.actions,
-      ...(others.length === 0
+      ...(other === undefined
         ? []
-        : [{ description: 'see another of its Pods', command: hints.lifepod(`why POD -n ${namespace}`) }]),
+        : [
+            {
+              description: 'see another of its Pods',
+              command: hints.lifepod(`why ${other.metadata.name} -n ${namespace}`),
+            },
+          ]),
     ],
   };
 }
@@ -157,16 +174,24 @@ function explainComplete({ title, namespace, pods, hints }: Titled, found: Expla
 
 /** The ready Pods have replaced the failed ones. `found` explains a ready Pod. */
 function explainReplaced(
-  { title, namespace, pods, hints }: Titled,
+  { title, namespace, object, pods, hints }: Titled & Pick<Given, 'object'>,
   replaced: readonly Pod[],
   found: Explanation,
 ): Explanation {
   const ready = readyPods(pods).length;
   const [one, first] = [replaced.length === 1, replaced.slice(0, MOST_PODS)];
   const names = first.map(({ metadata }) => metadata.name).join(' ');
+  const continues = isJob(object);
+  const { spec, status } = object as WorkloadObject;
   return {
-    sentence: `${title} has its ${ready} ready Pod${ready === 1 ? '' : 's'}; ${replaced.length} failed Pod${one ? '' : 's'} of it still exist${one ? 's' : ''}, which ${one ? 'another Pod has' : 'other Pods have'} replaced.`,
-    evidence: [found.sentence.replace(/\.$/, ''), ...listed(replaced)],
+    sentence: `${title} ${continues ? 'continues: it ' : ''}has its ${ready} ready Pod${ready === 1 ? '' : 's'}; ${replaced.length} failed Pod${one ? '' : 's'} of it still exist${one ? 's' : ''}, which ${one ? 'another Pod has' : 'other Pods have'} replaced.`,
+    evidence: [
+      found.sentence.replace(/\.$/, ''),
+      ...listed(replaced),
+      ...(continues && status?.failed
+        ? [`its status.failed is ${status.failed}, its spec.backoffLimit ${spec?.backoffLimit}`]
+        : []),
+    ],
     actions: [
       {
         description: `delete the failed Pod${one ? '' : 's'}, with the logs`,
