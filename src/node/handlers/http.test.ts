@@ -169,14 +169,19 @@ describe('redirects', () => {
     expect(await httpGet(request(port), never)).toEqual({ status: 302, body: 'moved' });
   });
 
-  test('httpGet follows at most ten redirects', async () => {
+  test.each([
+    ['on the same host', '/', undefined],
+    ['to another host', 'http://localhost/', { status: 302, body: '10' }],
+  ])('httpGet sends at most ten requests if the tenth response is a redirect %s', async (_title, last, answer) => {
     let requests = 0;
     const port = await serve((_, response) => {
       requests++;
-      to(response, '/', `${requests}`);
+      to(response, requests < 10 ? '/' : last, `${requests}`);
     });
-    expect(await httpGet(request(port), never)).toEqual({ status: 302, body: '11' });
-    expect(requests).toBe(11);
+    const got = httpGet(request(port), never);
+    if (answer !== undefined) expect(await got).toEqual(answer);
+    else await expect(got).rejects.toThrow(new HandlerFailure('Get "/": stopped after 10 redirects'));
+    expect(requests).toBe(10);
   });
 
   test.each([

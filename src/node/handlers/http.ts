@@ -39,23 +39,25 @@ export interface HttpAnswer {
 export class PlainHttpFailure extends HandlerFailure {}
 
 const MAX_BODY_BYTES = 10 * 1024;
-const MAX_REDIRECTS = 10;
+/** Including the one after the last redirect that is followed. */
+const MAX_REQUESTS = 10;
 /** The default of Node.js, 16 KiB, is far below the 10 MiB that Go's client accepts. */
 const MAX_HEADER_BYTES = 1024 * 1024;
 
 /**
- * Sends the request and follows redirects. Resolves to the last response, whatever its status, including a redirect to another host or the
- * eleventh redirect. Rejects with a HandlerFailure if there is no valid response, the request or a redirect is invalid, or the signal
- * aborts with DeadlineExceeded; with the signal's reason on another abort; and with other errors if the node caused them.
+ * Sends the request and follows redirects. Resolves to the last response, whatever its status, including a redirect to another host.
+ * Rejects with a HandlerFailure if there is no valid response, the request or a redirect is invalid, the tenth response is another redirect
+ * on the same host, or the signal aborts with DeadlineExceeded; with the signal's reason on another abort; and with other errors if the
+ * node caused them.
  */
 export async function httpGet(request: HttpRequest, signal: AbortSignal): Promise<HttpAnswer> {
   let address = addressOf(request);
   let headers = requestHeaders(request, address.host);
-  for (let redirects = 0; ; redirects++) {
-    const { status, location, body } = await getOnce(address, headers, signal);
-    const next =
-      location === undefined || redirects === MAX_REDIRECTS ? undefined : redirected(address, status, location);
+  for (let requests = 1; ; requests++) {
+    const { status, location = '', body } = await getOnce(address, headers, signal);
+    const next = redirected(address, status, location);
     if (next === undefined) return { status, body };
+    if (requests === MAX_REQUESTS) throw new HandlerFailure(`Get "${location}": stopped after 10 redirects`);
     // The configured Host header stays in effect only for relative redirects.
     if (!next.relative) headers = ['Host', next.address.host, ...headers.slice(2)];
     address = next.address;
