@@ -1,7 +1,7 @@
 import type { FieldRequirement } from '../machinery/field-selector.ts';
 import type { UserInfo } from './request.ts';
 
-/** A request for a resource. An absent text is the same as an empty one. */
+/** A request for a resource. An optional string that is absent means the same as an empty one. */
 export interface ResourceAttributes {
   user: UserInfo;
   /** The verb of a request, such as `get`, or another right, such as `bind` or `impersonate`. */

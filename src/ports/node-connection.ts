@@ -29,7 +29,7 @@ export interface PodRef {
 
 /**
  * The address at which the node serves streams: an HTTP URL on loopback that is valid for one connection within one minute. The API server
- * must upgrade the connection to SPDY/3.1, or to a WebSocket with one of the older subprotocols.
+ * must upgrade the connection to SPDY/3.1, or to a WebSocket with a subprotocol older than v5.channel.k8s.io.
  */
 export interface StreamEndpoint {
   url: string;

@@ -33,8 +33,8 @@ export interface NodeReports {
   /** Takes about a second if there is no recent sample, because a CPU rate needs two samples. */
   usage(): Promise<NodeUsage>;
   /**
-   * Resolves to the document at a path of the node's own server, such as `/stats/summary`; to undefined if there is none. Rejects with an
-   * ApiError (503 ServiceUnavailable) if there is no connection to a node with the name `node`.
+   * Resolves to the document that a kubelet serves at the path, such as `/stats/summary`; to undefined if the node has none. Rejects with
+   * an ApiError (503 ServiceUnavailable) if there is no connection to a node with the name `node`.
    */
   document(node: string, path: string, signal: AbortSignal): Promise<NodeDocument | undefined>;
 }

@@ -235,8 +235,8 @@ export interface ContainerRuntime {
 
 /**
  * Opens streams of real containers. Each call resolves with an HTTP URL on loopback that is valid for one connection within one minute; the
- * client must upgrade the connection to SPDY/3.1, or to a WebSocket with one of the older subprotocols. A call rejects if the container is
- * not running or, for portForward(), if the sandbox is not ready.
+ * client must upgrade the connection to SPDY/3.1, or to a WebSocket with a subprotocol older than v5.channel.k8s.io. A call rejects if the
+ * container is not running or, for portForward(), if the sandbox is not ready.
  */
 export interface ContainerStreams {
   exec(id: string, command: readonly string[], streams: StreamSelection, signal: AbortSignal): Promise<string>;

@@ -4,8 +4,8 @@
  * Reads: daemonsets (also a GET before an adoption), nodes, pods, controllerrevisions.
  * Writes: pods (create, delete; ownerReferences; the condition DeletionReason), controllerrevisions, the status of daemonsets, events.
  * Invariants:
- *  1. A DaemonSet's next reconcile sees all the writes of the previous one, because a reconcile ends
- *     only when the informers' caches contain its writes.
+ *  1. A DaemonSet's next reconcile sees the writes of the previous one that must not be repeated, because a reconcile ends only when the
+ *     informers' caches contain its writes.
  *  2. The revision of a template exists before the first Pod of the template.
  *  3. A DaemonSet that is being deleted creates, deletes, adopts and releases nothing.
  * A crash loses only the delays after failed Pods.

@@ -4,8 +4,8 @@
  * Reads: deployments (also a GET before an adoption), replicasets, pods.
  * Writes: replicasets (create, update, delete; ownerReferences), the status and the annotation with the revision of deployments, events.
  * Invariants:
- *  1. A Deployment's next reconcile sees all the writes of the previous one, because a reconcile ends
- *     only when the informers' caches contain its writes.
+ *  1. A Deployment's next reconcile sees the writes of the previous one that must not be repeated, because a reconcile ends only when the
+ *     informers' caches contain its writes.
  *  2. ReplicaSets are updated with the resourceVersion that the decision has seen: a decision about an older state has no effect.
  *  3. The status is written after the ReplicaSets, so that it never reports a step that a crash has prevented.
  * Source: pkg/controller/deployment of v1.33 (behavior and wording).

@@ -3,8 +3,8 @@
  *
  * Reads: services, endpoints, endpointslices. Writes: endpointslices (create, update, delete), events.
  * Invariants:
- *  1. The next reconcile of Endpoints sees all the writes of the previous one, because a reconcile ends only when the informer's cache
- *     contains its writes.
+ *  1. The next reconcile of Endpoints sees the writes of the previous one that must not be repeated, because a reconcile ends only when the
+ *     informer's cache contains its writes.
  *  2. Slices that another component manages are left alone.
  * Source: pkg/controller/endpointslicemirroring of v1.33 (behavior, reasons and wording; its tracker of slices is replaced by invariant 1).
  */

@@ -5,8 +5,8 @@
  * Writes: pods (create, delete; ownerReferences; the finalizer batch.kubernetes.io/job-tracking; the condition DeletionReason), the status
  * of jobs, events.
  * Invariants:
- *  1. A Job's next reconcile sees all the writes of the previous one, because a reconcile ends only when the informers' caches contain its
- *     writes.
+ *  1. A Job's next reconcile sees the writes of the previous one that must not be repeated, because a reconcile ends only when the
+ *     informers' caches contain its writes.
  *  2. A Pod with the finalizer is not counted yet. tracking.ts explains how each Pod is counted once.
  *  3. A Job that is being deleted creates and adopts nothing, and deletes Pods only if it also ends. A Job that has ended, or that another
  *     controller manages, is ignored.

@@ -167,7 +167,7 @@ class World {
         await makeReady(this.#backend, pod, Date.UTC(2026, 0));
         this.#bound.set(uidOf(pod), name);
       } else if (what === 'fail') {
-        // The API deletes an ended Pod immediately.
+        // From now on, a delete removes the Pod at once, without waiting for its node.
         this.#bound.delete(uidOf(pod));
         await this.#backend.setStatus(PODS, 'a', name, { ...pod.status, phase: 'Failed' });
       } else if (what === 'delete') await this.#backend.delete(PODS, 'a', name);

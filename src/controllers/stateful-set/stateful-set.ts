@@ -8,8 +8,8 @@
  *  1. A Pod has the name of its ordinal, so that its successor exists only once the Pod no longer exists and its defer containers have
  *     ended.
  *  2. With the policy OrderedReady, a Pod is created only if all Pods with lower ordinals are available.
- *  3. A StatefulSet's next reconcile sees all the writes of the previous one, because a reconcile ends
- *     only when the informers' caches contain its writes.
+ *  3. A StatefulSet's next reconcile sees the writes of the previous one that must not be repeated, because a reconcile ends only when the
+ *     informers' caches contain its writes.
  *  4. This controller deletes no claims. The garbage collector deletes the claims to which the retention policy has given an owner.
  *  5. The revision of a template exists before the first Pod of the template.
  * Source: pkg/controller/statefulset of v1.33 (behavior and wording).
