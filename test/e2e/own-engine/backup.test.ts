@@ -108,6 +108,9 @@ test('after a restore next to living containers, Pods of the backup run on, and 
   expect(statusOf(after, 'app')).toMatchObject({ restartCount: 0, containerID: statusOf(before, 'app').containerID });
   expect((await lifepod.kubectl('get', 'pod', 'later')).stderr).toContain('NotFound');
   expect(await haveEnded([pid], 100_000, systemTimers())).toBe(true);
+  const steps = 'jsonpath={.podName} {.transitions[*].type}{"\\n"}';
+  await lifepod.until(['get', 'podrecords', '-w', '-o', steps], (line) => /^later .*\bRemoved\b/.test(line));
+  expect(await lifepod.cliOk('why', 'later')).toContain('the engine stopped and removed it, because it still ran but');
   expect(await watchAgain(lifepod)).toContain('too old resource version');
 });
 
@@ -125,6 +128,8 @@ test('another data folder with a restored backup has its Secrets and records, an
     expect(Buffer.from(data?.['password'] ?? '', 'base64').toString()).toBe('secret');
     expect((await other.kubectl('get', 'pod', 'later')).stderr).toContain('NotFound');
     expect(await other.cliOk('timeline', 'gone')).toContain('exit 0');
+    expect(await other.cliOk('timeline', 'never')).toMatch(/sandbox .*✗ +lost 1×\napp +app .*✗ +lost, end unknown\n/);
+    expect((await other.cli('logs', 'never')).stderr).toContain('the container runtime has lost the container');
     expect(await watchAgain(other)).toContain('too old resource version');
   } finally {
     await launch(['down', '--data-dir', scratch.path]);
