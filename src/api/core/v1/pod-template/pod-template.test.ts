@@ -153,7 +153,7 @@ describe('defer containers of a template', () => {
     expect(errors).toEqual([]);
     expect(JSON.stringify(object.template?.spec)).not.toMatch(/defer|preStop|postExit/i);
     expect(warningsOf(old, given({}))).toEqual([
-      `template.spec: the update omits and therefore removes deferContainers, postExitGracePeriodSeconds, preStopPolicy, prePullDeferImages; clients whose types lack these fields can set them in the annotations ${ENTRIES} and ${SETTINGS}`,
+      `template.spec: the update omits and therefore removes deferContainers, postExitGracePeriodSeconds, preStopPolicy, prePullDeferImages; to restore them, apply the manifest again; clients whose types lack these fields, such as kubectl rollout undo, keep only the annotations ${ENTRIES} and ${SETTINGS}, which can set them`,
     ]);
   });
 

@@ -108,7 +108,7 @@ export function templateWarnings(
     ...(dropped.length === 0
       ? []
       : [
-          `${path}.spec: the update omits and therefore removes ${dropped.join(', ')}; clients whose types lack these fields can set them in the annotations ${deferAnnotations.join(' and ')}`,
+          `${path}.spec: the update omits and therefore removes ${dropped.join(', ')}; to restore them, apply the manifest again; clients whose types lack these fields, such as kubectl rollout undo, keep only the annotations ${deferAnnotations.join(' and ')}, which can set them`,
         ]),
   ];
 }
