@@ -363,3 +363,24 @@ test('a backup says that the keys in a file of the administrator are not in it',
   await backup(file, { dataDir }, never);
   expect(printed).toContain('Secrets are encrypted with the keys in /etc/keys.yaml, which is not in the backup');
 });
+
+test.runIf(userInfo().uid === 0)(
+  'a backup of an engine with another runtime is not restored while Pods run in the runtime of the data folder',
+  async () => {
+    write('engine.json', JSON.stringify({ nodeName: 'node-1', containerRuntimeEndpoint: 'unix:///run/c.sock' }));
+    await backup(file, { dataDir }, never);
+    write('engine.json', '{"state":"up"}');
+    const args = ['-c', 'read line', '-address', containerdPaths(dataDir).socket];
+    const shim = spawn('/bin/sh', args, { argv0: 'containerd-shim-runc-v2', stdio: ['pipe', 'ignore', 'ignore'] });
+    const exited = once(shim, 'exit');
+    try {
+      await expect(restore(file, { dataDir, force: true }, never)).rejects.toThrow(
+        /^1 Pod of \S+ runs in the private containerd, .* down .*, or restore to another --data-dir, because the backup /,
+      );
+      expect(readFileSync(join(dataDir, 'engine.json'), 'utf8')).toBe('{"state":"up"}');
+    } finally {
+      shim.stdin.end();
+      await exited;
+    }
+  },
+);

@@ -34,6 +34,8 @@ import {
 } from '../../engine/data-folder/replacement.ts';
 import { requireRoot } from '../../engine/machine-checks.ts';
 import type { EngineRecord } from '../../engine/settings.ts';
+import { settledRecord } from '../../engine/start/first-start.ts';
+import { refuseRuntimeChange } from '../../engine/start/runtime-change.ts';
 import {
   dataDirOwner,
   ensureDataDir,
@@ -44,7 +46,7 @@ import {
   UserError,
   writeFileAtomic,
 } from '../../platform/files.ts';
-import { systemTimers } from '../../platform/node-js.ts';
+import { nodePlatform, systemTimers } from '../../platform/node-js.ts';
 import { forgetHistory } from '../../store/lmdb/copy-file.ts';
 import { hintsFor } from '../hints.ts';
 import { readArchive } from './archive-reader.ts';
@@ -157,6 +159,13 @@ async function prepare(file: string, dataDir: string, { files }: Manifest, signa
   const folders = new Set(files.map(({ path }) => dirname(join(folder, path))));
   const recordPath = join(folder, 'engine.json');
   const { shutdown: _, ...record } = JSON.parse(readTextIfPresent(recordPath) ?? '') as EngineRecord;
+  const { containerRuntimeEndpoint = '' } = record;
+  await refuseRuntimeChange(
+    { dataDir, containerRuntimeEndpoint },
+    settledRecord(dataDir),
+    nodePlatform('error'),
+    'restore to another --data-dir, because the backup is of an engine with another --container-runtime-endpoint',
+  );
   // `lifepod down` ends the Pods in the store only if the state is `up`.
   writeFileAtomic(recordPath, `${JSON.stringify({ ...record, state: 'up' }, undefined, 2)}\n`);
   const store = join(folder, 'store');
