@@ -34,6 +34,8 @@ export interface Target {
   client: HttpClient;
   namespace: string;
   server: string;
+  /** The data folder of the engine; undefined if it is not known. */
+  engineFolder: string | undefined;
   /** The environment and the arguments that make kubectl use the same server. */
   kubectl: { env: NodeJS.ProcessEnv; args: string[] };
   hints: Hints;
@@ -65,6 +67,7 @@ export async function resolveTarget(options: TargetOptions): Promise<Target> {
       },
     }),
     server: server.server,
+    engineFolder,
     namespace: options.namespace ?? namespace ?? 'default',
     kubectl: {
       env: { ...process.env, KUBECONFIG: paths.join(delimiter) },

@@ -252,3 +252,10 @@ test('a container that was restarted for a failed probe is a trouble until it ha
   expect(podTrouble(restarted(20_000))).toBeUndefined();
   expect(podTrouble(restarted(5000, 'PreemptContainer'))).toBeUndefined();
 });
+
+test('lifepod status reports no trouble of a Pod while its node has not reported since the start of the engine', () => {
+  const node: Node = { apiVersion: 'v1', kind: 'Node', metadata: { name: 'n' } };
+  const unreported = { reportedAt: now - 60_000, startedAt: now - 1000 };
+  expect(podTrouble(subjectOf('kept', { node, unreported }))).toBeUndefined();
+  expect(podTrouble(subjectOf('failed', { node, unreported }))?.reason).toBe('Error');
+});

@@ -12,7 +12,13 @@ import type { Transition } from '../../lifecycle/types.ts';
 import { type Millis, parseTime } from '../../machinery/time.ts';
 import { waitingProblem } from '../pod-containers.ts';
 import { deadlineOf, isDeleted } from '../why/ending-phrases.ts';
-import { downRuntime, explainDownRuntime, explainLostNode, explainNode } from '../why/node-troubles.ts';
+import {
+  downRuntime,
+  explainDownRuntime,
+  explainLostNode,
+  explainNode,
+  explainUnreported,
+} from '../why/node-troubles.ts';
 import {
   conditionOf,
   controllerOf,
@@ -45,6 +51,9 @@ const READY_MILLIS = 10_000;
 /** Matches the values of kubectl's column STATUS that are no trouble, or about which another rule decides. */
 const USUAL =
   /^(Running|Completed|Succeeded|Pending|ContainerCreating|PodInitializing|Terminating|NotReady|Init:\d+\/\d+|Defer:\d+\/\d+)?$/;
+
+/** Until a node has reported its state, `lifepod status` only reports that the node is starting. */
+const ofUnreported: Rule = (subject) => (explainUnreported(subject) === undefined ? undefined : 'well');
 
 const ofEnding: Rule = (subject) => {
   const { phase, termination } = subject.pod.status ?? {};
@@ -141,6 +150,7 @@ const ofRestarts: Rule = (subject) => {
 };
 
 const RULES: readonly Rule[] = [
+  ofUnreported,
   ofEnding,
   ofOutcome,
   ofScheduling,

@@ -16,13 +16,13 @@ import { manifestsFolder } from '../../node/static-pods/static-pods.ts';
 import { dataDirOwner, realFolder, UserError } from '../../platform/files.ts';
 import { processAgeMillis } from '../../platform/processes.ts';
 import { otherFolders } from '../kubeconfig/engine-folders.ts';
+import type { EngineStart } from '../service/engine-start.ts';
 import { isShim, logCommand, notRunning, waysToStart, withoutKubeconfig } from '../service/not-running.ts';
 import { runsAsService } from '../service/service-state.ts';
 import { certificateTroubles } from './certificates.ts';
 import { diskTroubles } from './disk-troubles.ts';
 import { manifestTroubles } from './manifest-troubles.ts';
 import { oomRisk, readOomScores } from './oom-risk.ts';
-import type { EngineStart } from './read-nodes.ts';
 import type { StatusReport, Trouble } from './report.ts';
 
 export interface EngineReading {

@@ -33,7 +33,8 @@ test.each<[string, Node, string, string[]]>([
   ['has reported in the second of the start', nodeOf('False', START), 'n', SHUTDOWN],
   ['is that of another engine', nodeOf('False', START - 60_000), 'other', SHUTDOWN],
   ['does not answer', nodeOf('Unknown', START - 60_000), 'n', ['node n does not answer: node is shutting down']],
-  ['was ready before the engine started', nodeOf('True', START - 60_000), 'n', []],
+  ['was ready before the engine started', nodeOf('True', START - 60_000), 'n', STARTS],
+  ['is ready', nodeOf('True', START + 5000), 'n', []],
 ])('lifepod status reports a node that %s', (_, node, nodeName, messages) => {
   const troubles = nodeTroubles(node, { nodeName, startedAt: START, now: NOW });
   expect(troubles.map(({ message }) => message)).toEqual(messages);

@@ -1,7 +1,7 @@
 /** Reads the Nodes and the version of an API server, for `lifepod status`. */
 
 import { text } from 'node:stream/consumers';
-import { isNodeReady } from '../../api/core/v1/node/ready.ts';
+import { isNodeReady, readyCondition } from '../../api/core/v1/node/ready.ts';
 import type { Node, NodeCondition } from '../../api/generated/types.ts';
 import { NODES } from '../../api/resources.ts';
 import { humanDuration } from '../../api/table.ts';
@@ -9,8 +9,9 @@ import type { Client } from '../../client/client.ts';
 import type { HttpClient } from '../../client/http-client.ts';
 import { runtimeCommands, startRuntimeHint } from '../../engine/options/runtime-endpoint.ts';
 import { isApiError } from '../../machinery/status.ts';
-import { type Millis, parseTime } from '../../machinery/time.ts';
+import { parseTime } from '../../machinery/time.ts';
 import { shortCallError } from '../../runtime/error-text.ts';
+import { type EngineStart, unreportedNode } from '../service/engine-start.ts';
 import { downRuntime } from '../why/node-troubles.ts';
 import type { StatusReport, Trouble } from './report.ts';
 
@@ -21,14 +22,6 @@ export interface NodeReading {
   shown: StatusReport['nodes'];
   troubles: Trouble[];
   unread: string[];
-}
-
-export interface EngineStart {
-  nodeName: string | undefined;
-  startedAt: Millis;
-  now: Millis;
-  /** The endpoint of the machine's runtime; undefined if the engine uses a private containerd. */
-  runtimeEndpoint?: string | undefined;
 }
 
 /** Resolves with a sentence if the user may not read the Nodes. `engine` is the engine of this machine. */
@@ -60,24 +53,15 @@ const shownNode = (node: Node): StatusReport['nodes'][number] => ({
   runtime: node.status?.nodeInfo?.containerRuntimeVersion || 'no runtime',
 });
 
-/** The resolution of timestamps in the API. */
-const RESOLUTION_MILLIS: Millis = 1000;
-
 /**
  * Returns the troubles that the conditions of the Node report. Until the engine of this machine has reported the state of its node, the
  * conditions are those of a former engine, and the only trouble is that the node is starting.
  */
 export function nodeTroubles(node: Node, engine?: EngineStart): Trouble[] {
   const { metadata, status } = node;
-  const ready = status?.conditions?.find(({ type }) => type === 'Ready');
-  const reportedAt = parseTime(ready?.lastHeartbeatTime);
-  const isFormer =
-    engine !== undefined &&
-    metadata.name === engine.nodeName &&
-    ready?.status === 'False' &&
-    reportedAt !== undefined &&
-    reportedAt + RESOLUTION_MILLIS <= engine.startedAt;
-  if (isFormer) {
+  // A node whose state is Unknown has not reported for so long that it does not just start.
+  const isUnknown = readyCondition(node)?.status === 'Unknown';
+  if (engine !== undefined && !isUnknown && unreportedNode(node, engine) !== undefined) {
     const { startedAt, now } = engine;
     const time = humanDuration(Math.max(0, now - startedAt));
     const message = `node ${metadata.name} is starting: it has not reported its state since lifepod started ${time} ago`;

@@ -14,6 +14,7 @@ import type { Millis } from '../../machinery/time.ts';
 import type { Hints } from '../hints.ts';
 import { lifeOf, transitionsOf } from '../records.ts';
 import { mayNotReadPods } from '../refusals.ts';
+import { type EngineStart, unreportedNode } from '../service/engine-start.ts';
 import { explain } from '../why/explain.ts';
 import { controllerOf, type Living } from '../why/subject.ts';
 import { missingNamespace } from '../workloads/missing-namespace.ts';
@@ -40,6 +41,8 @@ export interface ReadPodsOptions {
   ownNamespace: string;
   /** All Nodes; undefined if the user may not read Nodes. */
   nodes: readonly Node[] | undefined;
+  /** The engine of this machine. */
+  engine?: EngineStart | undefined;
   hints: Hints;
   now: Millis;
 }
@@ -112,13 +115,14 @@ function mayBeUnwell(pod: Pod, now: Millis): boolean {
 function unwellPod(
   pod: Pod,
   read: Pick<Living, 'transitions' | 'events'>,
-  { nodes, hints, now }: ReadPodsOptions,
+  { nodes, engine, hints, now }: ReadPodsOptions,
 ): UnwellPod | undefined {
   const { name, namespace = 'default' } = pod.metadata;
   // An explanation of an unscheduled Pod compares its requests with what all nodes have.
   const own = nodes?.filter((each) => !pod.spec?.nodeName || each.metadata.name === pod.spec.nodeName);
   const node = pod.spec?.nodeName ? own?.[0] : undefined;
-  const subject = { name, namespace, pod, node, nodes: own, lastLines: {}, hints, now, ...read };
+  const unreported = node && engine && unreportedNode(node, engine);
+  const subject = { name, namespace, pod, node, nodes: own, unreported, lastLines: {}, hints, now, ...read };
   const trouble = podTrouble(subject);
   return trouble && { ...trouble, pod, sentence: explain(subject).sentence };
 }

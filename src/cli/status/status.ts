@@ -58,6 +58,7 @@ async function readReport(options: TargetOptions): Promise<{ report: StatusRepor
       namespace: options.namespace,
       ownNamespace: namespace,
       nodes: nodes.unread.length === 0 ? nodes.items : undefined,
+      engine: local?.start,
       hints,
       now,
     });

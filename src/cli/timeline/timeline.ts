@@ -1,7 +1,9 @@
 /** `lifepod timeline`: draws the life of an existing or a deleted Pod. With -w, the drawing is kept up to date. */
-import type { Pod, PodRecord } from '../../api/generated/types.ts';
+import { isFinalPhase } from '../../api/core/v1/pod/status/final-phase.ts';
+import type { Node, Pod, PodRecord } from '../../api/generated/types.ts';
 import { POD_RECORDS } from '../../api/lifepod.io/v1/pod-record/index.ts';
 import { lastLife } from '../../api/lifepod.io/v1/pod-record/lives.ts';
+import { NODES } from '../../api/resources.ts';
 import { createInformer } from '../../client/informer.ts';
 import type { Transition } from '../../lifecycle/types.ts';
 import { parseTime } from '../../machinery/time.ts';
@@ -12,8 +14,11 @@ import type { Hints } from '../hints.ts';
 import { podContainers } from '../pod-containers.ts';
 import { findLife, livesOf, type PodLife, titleOf, transitionsOf } from '../records.ts';
 import { mayNotReadRecords } from '../refusals.ts';
+import { engineStartOf, unreportedNode } from '../service/engine-start.ts';
 import { SIGNAL_CODES } from '../signals.ts';
 import { resolveTarget, type Target, type TargetOptions } from '../target.ts';
+import { asOf, unreportedText } from '../why/node-troubles.ts';
+import { clock } from '../why/subject.ts';
 import { requirePod } from '../workloads/not-a-pod.ts';
 import { drawLife, stepLines } from './draw.ts';
 import { inOrder, type Named } from './life.ts';
@@ -45,10 +50,31 @@ export async function timeline(given: string, options: TimelineOptions): Promise
   }
   if (options.watch === true) return watch(life, target, options);
   const steps = transitionsOf(life.records);
-  print(output === 'json' ? jsonOf(life, steps) : drawing(life, steps, target.hints, options));
+  if (output === 'json') return print(jsonOf(life, steps));
+  print([drawing(life, steps, target.hints, options), ...(await unreportedNote(target, life, steps))].join('\n'));
 }
 
 const print = (text: string): void => void process.stdout.write(`${text}\n`);
+
+/** Resolves with a line for a Pod whose steps are those of a former engine, because its node has not reported since; else with none. */
+async function unreportedNote(
+  { client, engineFolder }: Target,
+  { pod }: PodLife,
+  steps: readonly Transition[],
+): Promise<string[]> {
+  const { nodeName } = pod?.spec ?? {};
+  if (!nodeName || engineFolder === undefined || isFinalPhase(pod?.status?.phase)) return [];
+  const node = await client
+    .resource<Node>(NODES)
+    .get(nodeName)
+    .catch(() => undefined);
+  const now = Date.now();
+  const engine = engineStartOf(engineFolder, now);
+  const unreported = node && engine && unreportedNode(node, engine);
+  return unreported === undefined
+    ? []
+    : [`as of ${clock(asOf(unreported, steps))}: ${unreportedText(nodeName, unreported, now)}`];
+}
 
 const jsonOf = ({ name, namespace, uid }: PodLife, steps: readonly Transition[]): string =>
   JSON.stringify({ pod: name, namespace, uid, transitions: inOrder(steps).map(toApi) }, undefined, 2);

@@ -5,7 +5,9 @@ import {
   ENDING,
   entry,
   explains,
+  node,
   of,
+  READY,
   running,
   status,
   terminated,
@@ -81,6 +83,35 @@ explains({
     steps: [...(ENDING ?? []), [7, 'HookBegan', { ...of('app'), reason: 'preStop' }]],
     sentence:
       'p is not gone yet: the preStop hook of container app has been running for 7.00s; deadline 12:00:22 UTC (in 22.0s).',
+  },
+  'a terminating Pod whose node has not reported since the start of its engine': {
+    metadata: DELETED,
+    nodes: [node({})],
+    unreported: [90, 12],
+    status: { phase: 'Running', conditions: READY, containerStatuses: [running('app')] },
+    steps: [
+      [80, 'TerminationBegan', { reason: 'Deleted', ...until(22) }],
+      [80, 'StopSignal', { ...of('app'), ...until(-1) }],
+    ],
+    sentence:
+      'p was Terminating as of 11:58:40 UTC, 1m20s ago: its node node has not reported its state since lifepod started 12.0s ago.',
+    evidence: ['container app was running', 'the time until its node reports does not count towards its grace period'],
+    advice: /^wait until its node reports\nsee whether its node is starting: lifepod status$/,
+  },
+  'a running Pod whose node has not reported since the start of its engine': {
+    nodes: [node({})],
+    unreported: [90, 12],
+    status: { phase: 'Running', conditions: READY, containerStatuses: [running('app')] },
+    sentence:
+      'p was Running as of 11:58:30 UTC, 1m30s ago: its node node has not reported its state since lifepod started 12.0s ago.',
+    evidence: ['container app was running'],
+  },
+  'a completed Pod whose node has not reported since the start of its engine': {
+    nodes: [node({})],
+    unreported: [90, 12],
+    status: { phase: 'Succeeded', containerStatuses: [status('app', { state: terminated(0, 'Completed') })] },
+    sentence: 'p has completed: all its app containers ended with code 0.',
+    advice: /^$/,
   },
   'a process that ignores SIGTERM, after an outage of its node that moved the deadline': {
     metadata: DELETED,

@@ -28,6 +28,8 @@ export interface Case {
   gone?: true;
   /** How many seconds ago the node reported a restart of its machine; absent if it did not. */
   rebooted?: number;
+  /** How many seconds ago the node reported its state, and its engine started after that. Absent: it has reported since. */
+  unreported?: [reported: number, started: number];
   service?: true;
   sentence: string | RegExp;
   evidence?: string[];
@@ -127,6 +129,10 @@ export function explains(cases: Record<string, Case>): void {
         node: given.notReady === undefined ? given.nodes?.[0] : unreadyNode(given.notReady),
         nodes: given.nodes,
         rebootedAt: given.rebooted === undefined ? undefined : NOW - given.rebooted * 1000,
+        unreported: given.unreported && {
+          reportedAt: NOW - given.unreported[0] * 1000,
+          startedAt: NOW - given.unreported[1] * 1000,
+        },
         hints: { ...HINTS, runtime, isService: given.service === true },
         now: NOW,
         transitions: steps.map(([secondsAgo, type, more], i) => ({

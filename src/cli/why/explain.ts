@@ -8,7 +8,14 @@ import { waitingProblem, wantedImage } from '../pod-containers.ts';
 import { explainEnding } from './ending.ts';
 import { explainGone } from './gone.ts';
 import { explainEntryImages } from './images.ts';
-import { explainDownRuntime, explainLostNode, explainNode, explainTaint, withUnreadyNode } from './node-troubles.ts';
+import {
+  explainDownRuntime,
+  explainLostNode,
+  explainNode,
+  explainTaint,
+  explainUnreported,
+  withUnreadyNode,
+} from './node-troubles.ts';
 import { explainOutcome } from './outcome.ts';
 import { explainReadiness, explainRunning } from './running.ts';
 import { explainScheduling } from './scheduling.ts';
@@ -16,6 +23,7 @@ import { called, type Explanation, type Living, oneLine, type Subject, shownCont
 import { explainStarting, explainStopping, explainWaiting } from './waiting.ts';
 
 const RULES: readonly ((subject: Living) => Explanation | undefined)[] = [
+  explainUnreported,
   explainEnding,
   explainOutcome,
   explainScheduling,
@@ -36,7 +44,7 @@ export function explain(subject: Subject): Explanation {
   const living: Living = { ...subject, pod };
   for (const rule of RULES) {
     const explanation = rule(living);
-    if (explanation !== undefined) return withOthers(living, explanation);
+    if (explanation !== undefined) return rule === explainUnreported ? explanation : withOthers(living, explanation);
   }
   return withUnreadyNode(living, explainRunning(living));
 }

@@ -1,11 +1,18 @@
 /** Explains troubles of the node of a Pod: it does not exist, is not ready, or has NoExecute taints that evict the Pod. Pure. */
 import { readyCondition } from '../../api/core/v1/node/ready.ts';
+import { isFinalPhase } from '../../api/core/v1/pod/status/final-phase.ts';
+import { podSummary } from '../../api/core/v1/pod/status/summary.ts';
 import type { Node, NodeCondition, Taint } from '../../api/generated/types.ts';
+import type { Transition } from '../../lifecycle/types.ts';
 import { formatDuration, type Millis, parseTime } from '../../machinery/time.ts';
 import { shortCallError } from '../../runtime/error-text.ts';
 import { limitedStays } from '../../scheduling/node-taints.ts';
+import type { UnreportedNode } from '../service/engine-start.ts';
 import {
   type Action,
+  ago,
+  called,
+  clock,
   clockIn,
   conditionOf,
   type Explanation,
@@ -78,6 +85,37 @@ const nodeEvidence = (node: Node | undefined): string[] => {
   const ready = readyCondition(node);
   return ready === undefined ? [] : [`condition Ready of the node is ${ready.status} (${ready.reason})`];
 };
+
+/** Returns a clause such as `its node n has not reported its state since lifepod started 12.0s ago`. */
+export const unreportedText = (nodeName: string, { startedAt }: UnreportedNode, now: Millis): string =>
+  `its node ${nodeName} has not reported its state since lifepod started ${ago(startedAt, now)}`;
+
+/** Returns when the newest fact about a Pod was reported by a node that has not reported since the start of its engine. */
+export const asOf = ({ reportedAt }: UnreportedNode, steps: readonly Transition[]): Millis =>
+  Math.max(reportedAt, ...steps.map(({ at }) => at));
+
+/**
+ * Explains a Pod whose state is that of a former engine. Running times and deadlines cannot be calculated from it: the containers may have
+ * ended since, and the time in which no engine ran does not count towards grace periods. A Pod that has ended stays so.
+ */
+export function explainUnreported(subject: Living): Explanation | undefined {
+  const { name, pod, node, unreported, transitions, now } = subject;
+  const isDeleted = pod.metadata.deletionTimestamp !== undefined;
+  if (unreported === undefined || node === undefined) return undefined;
+  if (isFinalPhase(pod.status?.phase) && !isDeleted) return undefined;
+  const at = asOf(unreported, transitions);
+  const ran = shownContainers(subject).filter(({ status }) => status.state?.running !== undefined);
+  return {
+    sentence: `${name} was ${podSummary(pod).status} as of ${clock(at)}, ${ago(at, now)}: ${unreportedText(node.metadata.name, unreported, now)}.`,
+    evidence: [
+      ...ran.map((shown) => `${called(shown)} was running`),
+      ...(isDeleted || pod.status?.termination !== undefined
+        ? ['the time until its node reports does not count towards its grace period']
+        : []),
+    ],
+    actions: [{ description: 'wait until its node reports' }, seeStatus(subject, 'see whether its node is starting')],
+  };
+}
 
 export function explainDownRuntime(subject: Living): Explanation | undefined {
   const { name, node, now } = subject;

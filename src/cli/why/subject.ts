@@ -12,6 +12,7 @@ import type { KubeObject } from '../../machinery/meta.ts';
 import { type Millis, parseTime } from '../../machinery/time.ts';
 import type { Hints } from '../hints.ts';
 import { type ContainerKind, type PodContainer, podContainers } from '../pod-containers.ts';
+import type { UnreportedNode } from '../service/engine-start.ts';
 import { shortDuration } from '../timeline/scale.ts';
 
 export interface Subject {
@@ -24,6 +25,8 @@ export interface Subject {
   node?: Node | undefined;
   /** The node of the Pod, empty if it does not exist; all nodes if the Pod has no node. Undefined if Nodes cannot be read. */
   nodes?: readonly Node[] | undefined;
+  /** Undefined if the node has reported its state since its engine started, or if this is not known. */
+  unreported?: UnreportedNode | undefined;
   /** When the node reported a restart of its machine; undefined if it did not, or if its Events were not read. */
   rebootedAt?: Millis | undefined;
   transitions: readonly Transition[];

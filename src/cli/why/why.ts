@@ -9,6 +9,7 @@ import { isApiError } from '../../machinery/status.ts';
 import type { Millis } from '../../machinery/time.ts';
 import { podContainers } from '../pod-containers.ts';
 import { findLife, type PodLife, transitionsOf } from '../records.ts';
+import { engineStartOf, unreportedNode } from '../service/engine-start.ts';
 import { resolveTarget, type Target, type TargetOptions } from '../target.ts';
 import { explainWorkload } from '../workloads/why-workload.ts';
 import { workloadName } from '../workloads/workloads.ts';
@@ -39,7 +40,7 @@ export async function why(given: string, options: WhyOptions): Promise<void> {
   process.stdout.write(isJson ? jsonText(life, explanation) : plainText(explanation));
 }
 
-async function explainLife({ client, hints }: Target, life: PodLife): Promise<Explanation> {
+async function explainLife({ client, hints, engineFolder }: Target, life: PodLife): Promise<Explanation> {
   const { name, namespace, uid, pod, records } = life;
   const nodeName = pod === undefined ? records.at(-1)?.nodeName : pod.spec?.nodeName;
   const [events, lastLines, nodes, rebootedAt] = await Promise.all([
@@ -51,7 +52,10 @@ async function explainLife({ client, hints }: Target, life: PodLife): Promise<Ex
   const node = pod?.spec?.nodeName === undefined && pod !== undefined ? undefined : nodes?.[0];
   const transitions = transitionsOf(records);
   const now = Date.now();
-  const found = explain({ name, namespace, pod, events, lastLines, node, nodes, rebootedAt, transitions, hints, now });
+  const engine = node && engineFolder !== undefined ? engineStartOf(engineFolder, now) : undefined;
+  const unreported = node && engine && unreportedNode(node, engine);
+  const read = { events, lastLines, node, nodes, unreported, rebootedAt, transitions };
+  const found = explain({ name, namespace, pod, ...read, hints, now });
   return life.isUnread === true ? { ...found, evidence: [...found.evidence, UNREAD] } : found;
 }
 

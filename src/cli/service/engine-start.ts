@@ -1,0 +1,62 @@
+/** Finds out when an engine of this machine has started, and whether a node has reported its state since. */
+
+import { readyCondition } from '../../api/core/v1/node/ready.ts';
+import type { Node } from '../../api/generated/types.ts';
+import { engineProcesses, hasLockOpen, visibleOwner } from '../../engine/data-folder/engine-processes.ts';
+import { readEngineRecord } from '../../engine/settings.ts';
+import { type Millis, parseTime } from '../../machinery/time.ts';
+import { realFolder } from '../../platform/files.ts';
+import { processAgeMillis } from '../../platform/processes.ts';
+
+export interface EngineStart {
+  /** Undefined if the user may not read the data folder. */
+  nodeName: string | undefined;
+  startedAt: Millis;
+  now: Millis;
+  /** The endpoint of the machine's runtime; undefined if the engine uses a private containerd. */
+  runtimeEndpoint?: string | undefined;
+}
+
+/** The node of an engine has not reported its state since the engine started. */
+export interface UnreportedNode {
+  reportedAt: Millis;
+  startedAt: Millis;
+}
+
+/** Returns undefined if no engine runs in the folder on this machine, or if this user cannot see its process. */
+export function engineStartOf(folder: string, now: Millis): EngineStart | undefined {
+  const dataDir = realFolder(folder);
+  const owner = visibleOwner(dataDir);
+  const pid = owner ?? engineProcesses().find((each) => each.dataDir === dataDir)?.pid;
+  if (pid === undefined) return undefined;
+  try {
+    // The PID in the lock of an engine in a container is that of an unrelated process.
+    if (owner !== undefined && !hasLockOpen(dataDir, owner)) return undefined;
+    return { nodeName: nodeNameIn(dataDir), startedAt: now - processAgeMillis(pid), now };
+  } catch {
+    // The process has ended.
+    return undefined;
+  }
+}
+
+function nodeNameIn(dataDir: string): string | undefined {
+  try {
+    return readEngineRecord(dataDir)?.nodeName;
+  } catch {
+    return undefined;
+  }
+}
+
+/** The resolution of timestamps in the API. */
+const RESOLUTION_MILLIS: Millis = 1000;
+
+/**
+ * Returns undefined if the node has reported its state since the start of the engine, or if the engine is that of another node. A node agent
+ * reports the state of its node when it starts. Until then, all facts about the node and its Pods are those of a former engine.
+ */
+export function unreportedNode(node: Node, engine: EngineStart): UnreportedNode | undefined {
+  if (engine.nodeName !== undefined && engine.nodeName !== node.metadata.name) return undefined;
+  const reportedAt = parseTime(readyCondition(node)?.lastHeartbeatTime);
+  if (reportedAt === undefined || reportedAt + RESOLUTION_MILLIS > engine.startedAt) return undefined;
+  return { reportedAt, startedAt: engine.startedAt };
+}
