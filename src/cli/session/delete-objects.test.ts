@@ -6,6 +6,7 @@ import { clientOf } from '../../client/typed-client.ts';
 import type { ObjectMeta } from '../../machinery/meta.ts';
 import { forbidden, insufficientStorage } from '../../machinery/status.ts';
 import { systemTimers } from '../../platform/node-js.ts';
+import type { Timer } from '../../platform/platform.ts';
 import { silentLog } from '../../platform/silent-log.ts';
 import { deleteObjects, reversed } from './delete-objects.ts';
 import { SESSION_LABEL } from './plan.ts';
@@ -96,6 +97,23 @@ test('lifepod down does not wait for finalizers of other programs', async () => 
   await backend.set(CONFIG_MAPS, { ...config, metadata: { ...config.metadata, finalizers: ['example.com/keep'] } });
   await run({ limitMillis: 1 });
   expect(said).toContain('not deleted yet: configmap/mine');
+});
+
+test('a Pod that has not ended after 5 s is reported', async () => {
+  const { backend, run, stop } = await session();
+  const spec = { containers: [{ name: 'app', image: 'x' }], nodeName: 'node' };
+  await backend.set<Pod>(PODS, { apiVersion: 'v1', kind: 'Pod', metadata: metadata('bound', 's1'), spec });
+  const at = (time: number, callback: () => void): Timer => {
+    if (time === 5000) queueMicrotask(callback);
+    return { cancel: () => undefined };
+  };
+  const reported = new Promise((resolve) => {
+    const pods = () => backend.objects(PODS).filter((each) => each.metadata.name === 'bound');
+    const platform = { timers: { now: () => 0, at }, log: silentLog };
+    run({ platform, pods, isSlow: (pod: Pod) => resolve(pod.metadata.name) }).catch(() => undefined);
+  });
+  expect(await reported).toBe('bound');
+  stop.abort();
 });
 
 test('the deletion ends when its signal aborts', async () => {

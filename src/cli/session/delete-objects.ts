@@ -34,9 +34,14 @@ export interface Deletion {
   limitMillis?: number;
   /** The grace period of the Pods that the session has created itself. Undefined: each Pod keeps its own. */
   gracePeriodSeconds?: number;
+  /** Called with each of the Pods that exists SLOW_MILLIS after the step of the workloads began. */
+  isSlow?(pod: Pod): void;
   /** Called after the step of the workloads. */
   podsGone?(): Promise<void>;
 }
+
+/** Most Pods end within this time. */
+const SLOW_MILLIS = 5000;
 
 /** The grace period of Pods after `hurry` has aborted. Source: kubectl delete --now. */
 const HURRIED_GRACE_SECONDS = 1;
@@ -53,7 +58,8 @@ export async function deleteObjects(record: SessionRecord, deletion: Deletion, s
     hasBegun = true;
   };
   for (const step of [...steps.keys()].sort((a, b) => a - b)) {
-    const limited = { ...deletion, begins, ...(step === WORKLOADS_STEP ? { limitMillis: undefined } : {}) };
+    const limits = step === WORKLOADS_STEP ? { limitMillis: undefined } : { isSlow: undefined };
+    const limited = { ...deletion, begins, ...limits };
     await deleteStep(record.id, steps.get(step) ?? [], limited, signal);
     if (step === WORKLOADS_STEP) await deletion.podsGone?.();
   }
@@ -119,9 +125,16 @@ async function deleteStep(
       say(`not deleted yet: ${remaining.titles()}`);
       done.resolve();
     };
+    const { isSlow, pods = () => [] } = deletion;
+    const slow = isSlow && (() => pods().forEach(isSlow));
     const { timers } = platform;
-    const timer = limitMillis === undefined ? undefined : timers.at(timers.now() + limitMillis, giveUp);
-    await done.promise.finally(() => timer?.cancel());
+    const running = [
+      ...(limitMillis === undefined ? [] : [timers.at(timers.now() + limitMillis, giveUp)]),
+      ...(slow === undefined ? [] : [timers.at(timers.now() + SLOW_MILLIS, slow)]),
+    ];
+    await done.promise.finally(() => {
+      for (const timer of running) timer.cancel();
+    });
   } finally {
     ending.abort();
     signal.removeEventListener('abort', stop);

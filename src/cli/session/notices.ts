@@ -7,12 +7,14 @@ import { uidOf } from '../../machinery/meta.ts';
 import type { Hints } from '../hints.ts';
 import { imageOf, lacksImage, podContainers, wantedImage } from '../pod-containers.ts';
 import { lifeOf, transitionsOf } from '../records.ts';
+import { explainEnding } from '../why/ending.ts';
 import { type EntryEnd, endOfEntry, endText, fatesOf, isUndone, remainingWork, withoutImage } from '../why/entries.ts';
 import { actionsText, imageHint, lackOfImage } from '../why/images.ts';
 import { controllerOf } from '../why/subject.ts';
 import { hasJobFailed, type Refusal } from '../workloads/refused-pods.ts';
 import type { Root } from '../workloads/root-owner.ts';
 import { type ContainerRuns, crashLoops } from './container-runs.ts';
+import type { Interrupts } from './interrupts.ts';
 import { titleOf } from './plan.ts';
 import type { SessionLogs } from './session-logs.ts';
 import { type Failure, failureOf, jobFailureOf, type Seen } from './session-state.ts';
@@ -71,6 +73,30 @@ export const givenUp = (because: string, start: string | undefined): string =>
   start !== undefined && /\b(?:lifepod|kubectl) [a-z]/.test(because)
     ? `${because}; if the engine has stopped with this session, first start one: ${start}`
     : because;
+
+/**
+ * Returns a function that prints why a deleted Pod has not ended yet, in the words of `lifepod why`, and how to end it at once. It prints
+ * nothing before the first interruption of the session and after the second one, which ends the Pods at once.
+ */
+export const createSlowReports =
+  ({ client, hints, say }: Pick<NoticeOptions, 'client' | 'hints' | 'say'>, { stop, hurry }: Interrupts) =>
+  async (pod: Pod): Promise<void> => {
+    const { namespace = '' } = pod.metadata;
+    if (!stop.aborted) return;
+    const transitions = await stepsOf(client, pod);
+    const subject = {
+      name: titleOf('Pod', pod.metadata),
+      namespace,
+      pod,
+      events: [],
+      transitions,
+      lastLines: {},
+      hints,
+    };
+    const ending = explainEnding({ ...subject, now: Date.now() });
+    if (ending !== undefined && !hurry.aborted)
+      say(`${ending.sentence.replace(/\.$/, '')}; Ctrl+C again ends it at once`);
+  };
 
 interface NoticeOptions {
   client: Client;

@@ -28,7 +28,7 @@ import { createFindKind } from './discovery.ts';
 import { checkOptions, type EngineUse, engineEnded, joinEngine, leaveEngine, restartEngine } from './engine-use.ts';
 import { createInterrupts, handleSignals, type Interrupts } from './interrupts.ts';
 import type { Manifest } from './manifests.ts';
-import { givenUp } from './notices.ts';
+import { createSlowReports, givenUp } from './notices.ts';
 import { endsByItself, ownsPods, type PlannedObject, runsUntilDeleted, titleOf } from './plan.ts';
 import { createPullReports } from './pulls.ts';
 import { checkPaths, readManifests, UnreadManifestsError } from './read-manifests.ts';
@@ -185,29 +185,28 @@ async function live(
     const format = { hasPrefix: session.hasPrefix, hasColors: hasColors(), hasNamespace: namespaces.length > 1 };
     const logs = createSessionLogs(client, format, say, signal);
     const failed = failureReports(session);
-    const hasJobs = objects.some(({ info }) => info.kind === 'Job' || info.kind === 'CronJob');
+    const hints = hintsFor({ dataDir: options.dataDir }, process.env);
     const watched = await watchSession({
       id: record.id,
       client,
       findKind,
       namespaces,
-      hasJobs,
+      hasJobs: objects.some(({ info }) => info.kind === 'Job' || info.kind === 'CronJob'),
       logs,
       platform,
       say,
-      hints: hintsFor({ dataDir: options.dataDir }, process.env),
+      hints,
       failed,
       changed: createPullReports(terminalLine, detail),
       signal,
     });
-    const created = (object: Parameters<WatchedSession['created']>[0], title: string): void => {
-      watched.created(object);
-      detail(`${title} created`);
-    };
     const isCreated = await createObjects(objects, {
       ...common,
       record,
-      created,
+      created(object, title) {
+        watched.created(object);
+        detail(`${title} created`);
+      },
       warn: (text) => say(`warning: ${text}`),
     }).then(() => true, refused(say, interrupts.stop));
     if (isCreated) detail(waitingText(objects));
@@ -218,7 +217,8 @@ async function live(
         : 1;
     if (record.objects.length > 0 && interrupts.stop.aborted)
       say('deleting the objects; Ctrl+C again ends the Pods at once');
-    await deleteObjects(record, { ...deletion, pods: watched.pods, podsGone: logs.ended }, lost);
+    const isSlow = createSlowReports({ client, hints, say }, interrupts);
+    await deleteObjects(record, { ...deletion, isSlow, pods: watched.pods, podsGone: logs.ended }, lost);
     return exitCode ?? interrupts.exitCode() ?? 0;
   } finally {
     ending.abort();
