@@ -2,6 +2,9 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSyn
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
+import type { Node } from '../../api/generated/types.ts';
+import { recordOf, resolveSettings, writeEngineRecord } from '../../engine/settings.ts';
+import { formatTime } from '../../machinery/time.ts';
 import { lockDataDir } from '../../platform/files.ts';
 import { notRunning } from '../service/not-running.ts';
 import { readEngine } from './read-engine.ts';
@@ -51,6 +54,24 @@ test('an engine that is starting is reported in one sentence', async () => {
     await expect(readEngine(given, NOW)).rejects.toThrow(
       `lifepod is starting in ${folder} (PID ${process.pid}): try again when it is ready`,
     );
+});
+
+test.each([
+  ['is not checked while the engine is young and its node has not reported that it is ready', -60_000, 5_000, false],
+  ['is checked as soon as the node of the engine has reported that it is ready', -2_000, 5_000, true],
+  ['is checked when the engine is old', -600_000, 61_000, true],
+])('the cluster DNS %s', async (_, reported, ageMillis, isChecked) => {
+  const folder = scratch();
+  const lock = lockDataDir(folder);
+  onTestFinished(() => lock.release());
+  const record = recordOf(resolveSettings({ dataDir: folder, nodeName: 'n' }, undefined), 7000);
+  writeEngineRecord(folder, record);
+  writeFileSync(join(folder, 'kubeconfig'), '');
+  const ready = { type: 'Ready', status: 'True', lastHeartbeatTime: formatTime(NOW + reported) };
+  const node: Node = { apiVersion: 'v1', kind: 'Node', metadata: { name: 'n' }, status: { conditions: [ready] } };
+  const { troubles } = await readEngine(folder, NOW, () => ageMillis);
+  const messages = (await troubles([node])).map(({ message }) => message);
+  expect(messages.some((each) => each.startsWith('the cluster DNS does not run'))).toBe(isChecked);
 });
 
 function scratch(): string {

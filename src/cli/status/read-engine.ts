@@ -1,6 +1,7 @@
 /** Reads what the data folder and the processes of a running engine show, for `lifepod status`. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import { isNodeReady } from '../../api/core/v1/node/ready.ts';
 import type { Node } from '../../api/generated/types.ts';
 import { requireLocalEngine } from '../../engine/data-folder/engine-processes.ts';
 import { lostText } from '../../engine/data-folder/lost-folder.ts';
@@ -16,7 +17,7 @@ import { manifestsFolder } from '../../node/static-pods/static-pods.ts';
 import { dataDirOwner, realFolder, UserError } from '../../platform/files.ts';
 import { processAgeMillis } from '../../platform/processes.ts';
 import { otherFolders } from '../kubeconfig/engine-folders.ts';
-import type { EngineStart } from '../service/engine-start.ts';
+import { type EngineStart, unreportedNode } from '../service/engine-start.ts';
 import { isShim, logCommand, notRunning, waysToStart, withoutKubeconfig } from '../service/not-running.ts';
 import { runsAsService } from '../service/service-state.ts';
 import { certificateTroubles } from './certificates.ts';
@@ -28,19 +29,19 @@ import type { StatusReport, Trouble } from './report.ts';
 export interface EngineReading {
   kubeconfig: string;
   engine: NonNullable<StatusReport['engine']>;
-  troubles: Trouble[];
   start: EngineStart;
-  manifestTroubles(nodes: readonly Node[]): Promise<Trouble[]>;
+  /** `nodes`: the Nodes that could be read. */
+  troubles(nodes: readonly Node[]): Promise<Trouble[]>;
 }
 
-/** A younger engine may not have started its DNS or written its nftables rules yet. */
+/** A younger engine whose node is not ready yet may not have started its DNS or written its nftables rules. */
 const START_MILLIS: Millis = 60_000;
 
 /**
  * `folder` may be a link. Rejects with a UserError if the engine is not running on this machine, and with EACCES if the user may not read
  * the data folder.
  */
-export async function readEngine(folder: string, now: Millis): Promise<EngineReading> {
+export async function readEngine(folder: string, now: Millis, ageMillis = processAgeMillis): Promise<EngineReading> {
   const dataDir = realFolder(folder);
   const pid = dataDirOwner(dataDir);
   const record = readEngineRecord(dataDir);
@@ -50,15 +51,16 @@ export async function readEngine(folder: string, now: Millis): Promise<EngineRea
     throw new UserError(withoutKubeconfig(dataDir, pid, record));
   const messages = (kind: Trouble['kind'], texts: readonly string[]): Trouble[] =>
     texts.map((message) => ({ kind, message }));
-  const upMillis = processAgeMillis(pid);
+  const upMillis = ageMillis(pid);
+  const start: EngineStart = {
+    nodeName: record.nodeName,
+    startedAt: now - upMillis,
+    now,
+    runtimeEndpoint: record.containerRuntimeEndpoint,
+  };
   return {
     kubeconfig: kubeconfigPath(folder),
-    start: {
-      nodeName: record.nodeName,
-      startedAt: now - upMillis,
-      now,
-      runtimeEndpoint: record.containerRuntimeEndpoint,
-    },
+    start,
     engine: {
       version: record.version ?? LIFEPOD_VERSION,
       commit: record.commit,
@@ -69,24 +71,28 @@ export async function readEngine(folder: string, now: Millis): Promise<EngineRea
       serviceCidr: record.serviceCidr,
       ...readMemory(dataDir, pid),
     },
-    troubles: [
-      ...messages('Disk', diskTroubles(dataDir)),
-      ...messages('Certificate', certificateTroubles(dataDir, now)),
-      ...messages('Port', await portTroubles(dataDir)),
-      ...messages('Network', upMillis < START_MILLIS ? [] : await networkTroubles(dataDir, pid)),
-    ],
-    async manifestTroubles(nodes) {
-      const nodeName = record.nodeName ?? nodes[0]?.metadata.name ?? '';
-      return (await manifestTroubles(dataDir, nodeName, now)).map(({ file, message }) => {
-        const path = join(manifestsFolder(dataDir), file);
-        return {
-          kind: 'StaticManifest',
-          name: path,
-          message: `static Pod not started or updated: ${path}: ${message}`,
-        };
-      });
+    async troubles(nodes) {
+      const hasStarted = upMillis >= START_MILLIS || nodes.some((node) => isReadyNow(node, start));
+      return [
+        ...messages('Disk', diskTroubles(dataDir)),
+        ...messages('Certificate', certificateTroubles(dataDir, now)),
+        ...messages('Port', await portTroubles(dataDir)),
+        ...messages('Network', hasStarted ? await networkTroubles(dataDir, pid) : []),
+        ...(await staticPodTroubles(dataDir, record.nodeName ?? nodes[0]?.metadata.name ?? '', now)),
+      ];
     },
   };
+}
+
+/** Returns whether the engine has reported since its start that its node is ready. */
+const isReadyNow = (node: Node, start: EngineStart): boolean =>
+  node.metadata.name === start.nodeName && isNodeReady(node) && unreportedNode(node, start) === undefined;
+
+async function staticPodTroubles(dataDir: string, nodeName: string, now: Millis): Promise<Trouble[]> {
+  return (await manifestTroubles(dataDir, nodeName, now)).map(({ file, message }) => {
+    const path = join(manifestsFolder(dataDir), file);
+    return { kind: 'StaticManifest', name: path, message: `static Pod not started or updated: ${path}: ${message}` };
+  });
 }
 
 /** `record`: undefined if no engine has run in the folder. */

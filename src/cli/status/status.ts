@@ -63,7 +63,7 @@ async function readReport(options: TargetOptions): Promise<{ report: StatusRepor
       now,
     });
     const workloads = await readWorkloads(client, pods.namespace, hints);
-    const files = local === undefined ? [] : await local.manifestTroubles(nodes.items);
+    const engineTroubles = local === undefined ? [] : await local.troubles(nodes.items);
     const report: StatusReport = {
       ...(local === undefined ? {} : { engine: local.engine }),
       server: target.server,
@@ -71,8 +71,7 @@ async function readReport(options: TargetOptions): Promise<{ report: StatusRepor
       nodes: nodes.shown,
       podsByStatus: countByStatus(pods.pods),
       troubles: [
-        ...(local?.troubles ?? []),
-        ...files,
+        ...engineTroubles,
         ...nodes.troubles,
         ...workloads.troubles,
         ...pods.unwell.map((each) => podEntry(each, (words) => hints.lifepod(words))),
