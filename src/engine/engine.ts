@@ -38,6 +38,7 @@ import { checkAuditPolicy } from './audit/audit-log.ts';
 import { createAuthorizers } from './authorization/authorizers.ts';
 import { createComponents } from './authorization/components.ts';
 import { checkDataFormat, migrate } from './data-folder/format.ts';
+import { forgetOwner, recordStopping } from './data-folder/lock-line.ts';
 import { refuseUnusableFolder } from './data-folder/new-folder.ts';
 import { completeRestore } from './data-folder/replacement.ts';
 import { type OpenRegistry, openRegistry, serveApi } from './engine-api.ts';
@@ -130,13 +131,21 @@ export async function startEngine(
       server: `https://${HOST}:${port}`,
       warnings: await warnings,
       ...parts,
-      stopped: aborted(signal).then(() => closers.disposeAsync()),
+      stopped: stopped(settings.dataDir, closers, signal),
     };
   } catch (error) {
     await closers.disposeAsync();
     await progress?.undo();
     throw error;
   }
+}
+
+/** Stops the engine when the signal aborts. */
+async function stopped(dataDir: string, closers: AsyncDisposableStack, signal: AbortSignal): Promise<void> {
+  await aborted(signal);
+  recordStopping(dataDir);
+  await closers.disposeAsync();
+  forgetOwner(dataDir);
 }
 
 type StartedParts = Pick<Engine, 'endWorkloads' | 'shutDownNode'> & { port: number };

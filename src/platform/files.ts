@@ -166,7 +166,7 @@ export interface DataDirLock {
   release(): void;
 }
 
-/** The owner of the data folder locks this file. The file has one line: the owner's PID and its DataDirRole. */
+/** The owner of the data folder locks this file. The file has one line: see src/engine/data-folder/lock-line.ts. */
 export const lockPath = (dataDir: string): string => join(dataDir, 'lock');
 
 export const missingFlock = (): UserError => new UserError(missingProgram('flock'));
@@ -223,7 +223,13 @@ export function lockDataDir(dataDir: string, role: DataDirRole = 'engine'): Data
   // Overwriting the file in place needs no space on a full disk.
   const written = namingFile(lockPath(dataDir), () => writeSync(fd, `${process.pid} ${role}\n`, 0));
   ftruncateSync(fd, written);
-  return { release: () => closeSync(fd) };
+  return {
+    release() {
+      // Otherwise, this process would be taken for the next owner until that one has written its PID.
+      ftruncateSync(fd, 0);
+      closeSync(fd);
+    },
+  };
 }
 
 interface Owner {

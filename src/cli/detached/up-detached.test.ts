@@ -2,10 +2,11 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { keepSessionEngine } from '../../engine/data-folder/lock-line.ts';
 import { recordOf, resolveSettings, writeEngineRecord } from '../../engine/settings.ts';
 import { gitCommit, LIFEPOD_VERSION } from '../../engine/version.ts';
 import { dataDirOwner, FolderInUseError, isSessionEngine, lockDataDir, UserError } from '../../platform/files.ts';
-import { keepSessionEngine, takeOverUnused } from '../session/engine-use.ts';
+import { takeOverUnused } from '../session/engine-use.ts';
 import { createRecord } from '../session/session-records.ts';
 import { otherBuild, refusalOfRunning, runningPid } from './up-detached.ts';
 

@@ -5,6 +5,7 @@
 import { existsSync } from 'node:fs';
 import { clientFromKubeconfig, readKubeconfig } from '../../client/kubeconfig.ts';
 import { requireLocalEngine } from '../../engine/data-folder/engine-processes.ts';
+import { keepSessionEngine } from '../../engine/data-folder/lock-line.ts';
 import { unappliedOptions } from '../../engine/options/different-options.ts';
 import { kubeconfigPath, readEngineRecord, type UpOptions } from '../../engine/settings.ts';
 import { gitCommit, LIFEPOD_VERSION, shortCommit } from '../../engine/version.ts';
@@ -14,7 +15,7 @@ import { effectOfKill, hintsFor, waysToStop } from '../hints.ts';
 import { grantKubeconfig, printKubeconfig } from '../kubeconfig/own-kubeconfig.ts';
 import { withoutKubeconfig } from '../service/not-running.ts';
 import { serviceState } from '../service/service-state.ts';
-import { betweenSessions, keepSessionEngine, untilReady } from '../session/engine-use.ts';
+import { betweenSessions, untilReady } from '../session/engine-use.ts';
 import { printReady } from '../up.ts';
 import { startDetached } from './detach.ts';
 

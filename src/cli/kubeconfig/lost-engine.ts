@@ -8,7 +8,7 @@ import { DEFAULT_DATA_DIR, kubeconfigPath } from '../../engine/settings.ts';
 import { dataDirOwner, UserError } from '../../platform/files.ts';
 import { runsAsRoot } from '../../platform/programs/pid-namespace.ts';
 import { hintsFor, UNKNOWN_FOLDER } from '../hints.ts';
-import { apiHangs, hasStopped, notRunning, startCommand, startingNow } from '../service/not-running.ts';
+import { apiHangs, changingNow, hasStopped, notRunning, startCommand } from '../service/not-running.ts';
 import { type ServiceState, serviceState } from '../service/service-state.ts';
 import { dataFolderOf } from './engine-folders.ts';
 
@@ -96,8 +96,8 @@ export function engineSilent(
   if (known !== undefined && isStopped(known)) return notRunning(known, env);
   const folder = folderOf(path, known);
   const service = serviceOf(folder);
-  const starting = folder === UNKNOWN_FOLDER ? undefined : startingNow(folder ?? DEFAULT_DATA_DIR, service);
-  if (starting !== undefined) return starting;
+  const changing = folder === UNKNOWN_FOLDER ? undefined : changingNow(folder ?? DEFAULT_DATA_DIR, true, service);
+  if (changing !== undefined) return changing;
   const status = hintsFor({ dataDir: folder }, env).engine('status');
   return `lifepod does not answer at ${server}: '${status}' shows whether it runs, and '${startCommand(folder, env, service)}' starts it${noteOn(folder)}`;
 }

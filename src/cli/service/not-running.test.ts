@@ -2,14 +2,15 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSyn
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
+import { recordStopping } from '../../engine/data-folder/lock-line.ts';
 import { DEFAULT_DATA_DIR, type EngineRecord } from '../../engine/settings.ts';
 import { lockDataDir } from '../../platform/files.ts';
 import {
+  changingNow,
   journalCommand,
   notRunning,
   podsLeftIn,
   startCommand,
-  startingNow,
   waysToStart,
   withoutKubeconfig,
 } from './not-running.ts';
@@ -133,20 +134,26 @@ test('the command that starts an engine is that of systemd if a service runs the
   expect(startCommand('/d', {}, undefined, false)).toBe('lifepod up --detach --data-dir /d');
 });
 
-test('an engine that refuses connections is starting if it has just locked its folder, or if systemd waits for it', () => {
+test('an engine that refuses connections is starting if it is young, or if systemd waits for it, and stopping if it has recorded so', () => {
   const folder = scratch();
-  expect(startingNow(folder, undefined)).toBeUndefined();
-  expect(startingNow(folder, 'stopped')).toBeUndefined();
-  expect(startingNow(folder, 'starting')).toContain('as the service lifepod');
+  expect(changingNow(folder, true, undefined)).toBeUndefined();
+  expect(changingNow(folder, true, 'stopped')).toBeUndefined();
+  expect(changingNow(folder, true, 'starting')).toContain('as the service lifepod');
   const command = lockDataDir(folder, 'down');
-  expect(startingNow(folder)).toBeUndefined();
+  expect(changingNow(folder)).toBeUndefined();
   command.release();
   const engine = lockDataDir(folder);
   onTestFinished(() => engine.release());
-  expect(startingNow(folder, undefined, () => 1000)).toBe(
+  expect(changingNow(folder, true, undefined, () => 1000)).toBe(
     `lifepod is starting in ${folder} (PID ${process.pid}): try again when it is ready`,
   );
-  expect(startingNow(folder, undefined, () => 61_000)).toBeUndefined();
+  expect(changingNow(folder, true, undefined, () => 61_000)).toBeUndefined();
+  expect(changingNow(folder, false, undefined, () => 1000)).toBeUndefined();
+  recordStopping(folder);
+  for (const refuses of [true, false])
+    expect(changingNow(folder, refuses, undefined, () => 1000)).toBe(
+      `lifepod is stopping in ${folder} (PID ${process.pid}): try again when it has stopped`,
+    );
 });
 
 test('a user who is not root reads the journal with sudo', () => {

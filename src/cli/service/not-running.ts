@@ -5,6 +5,7 @@
 import { readdirSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { engineState } from '../../engine/data-folder/engine-processes.ts';
+import { isStopping } from '../../engine/data-folder/lock-line.ts';
 import { lostText } from '../../engine/data-folder/lost-folder.ts';
 import { unusableFolder } from '../../engine/data-folder/new-folder.ts';
 import { dnsProcesses, type FoundProcess, runtimeProcesses } from '../../engine/leftovers.ts';
@@ -143,16 +144,22 @@ export function withoutKubeconfig(
   return isOld ? missingKubeconfig(dataDir, pid) : engineStarts(dataDir, pid);
 }
 
-/** Returns the sentence about a starting engine whose API refuses connections; undefined if the engine is not known to be starting. */
-export function startingNow(
+/**
+ * Returns the sentence about an engine whose API does not answer because the engine is starting or stopping; undefined if it is not known to
+ * do so. `refuses`: the API refuses connections. An engine whose API accepts them has started.
+ */
+export function changingNow(
   dataDir: string,
+  refuses = true,
   service: ServiceState | undefined = serviceState(dataDir),
   ageMillis = processAgeMillis,
 ): string | undefined {
-  if (service === 'starting') return serviceStarts(dataDir);
+  if (service === 'starting' && refuses) return serviceStarts(dataDir);
   try {
     const pid = dataDirOwner(dataDir);
-    return pid !== undefined && ageMillis(pid) < START_MILLIS ? engineStarts(dataDir, pid) : undefined;
+    if (pid === undefined) return undefined;
+    if (isStopping(dataDir)) return `lifepod is stopping in ${dataDir} (PID ${pid}): try again when it has stopped`;
+    return refuses && ageMillis(pid) < START_MILLIS ? engineStarts(dataDir, pid) : undefined;
   } catch {
     // A command has locked the folder, this user may not read it, or the engine has just ended.
     return undefined;

@@ -7,13 +7,13 @@
  *  2. A session does not stop an engine with Pods that no session has created, because that would delete these Pods.
  */
 
-import { closeSync, constants, openSync, writeSync } from 'node:fs';
 import { isNodeReady } from '../../api/core/v1/node/ready.ts';
 import type { Node, Pod } from '../../api/generated/types.ts';
 import { NODES, PODS } from '../../api/resources.ts';
 import type { HttpClient } from '../../client/http-client.ts';
 import { createInformer } from '../../client/informer.ts';
 import { clientFromKubeconfig } from '../../client/kubeconfig.ts';
+import { keepSessionEngine } from '../../engine/data-folder/lock-line.ts';
 import { refuseLost } from '../../engine/data-folder/lost-folder.ts';
 import { refuseUnusableFolder } from '../../engine/data-folder/new-folder.ts';
 import { checkMachine } from '../../engine/machine-checks.ts';
@@ -32,7 +32,6 @@ import {
   dataDirReleased,
   ensureDataDir,
   isSessionEngine,
-  lockPath,
   UserError,
 } from '../../platform/files.ts';
 import { removeFolders } from '../../platform/folders/folders.ts';
@@ -261,11 +260,3 @@ export const takeOverUnused = (dataDir: string, pid: number): Promise<boolean> =
     if (!hasSessions && dataDirOwner(dataDir) === pid) keepSessionEngine(dataDir, pid);
     return !hasSessions;
   });
-
-/** Makes the engine with the PID one that no session stops: replaces the role `session` in the lock file. */
-export function keepSessionEngine(dataDir: string, pid: number): void {
-  const fd = openSync(lockPath(dataDir), constants.O_WRONLY | constants.O_NOFOLLOW);
-  // A reader sees the old or the new word, because the line keeps its length.
-  writeSync(fd, `${pid} ${'engine'.padEnd('session'.length)}\n`, 0);
-  closeSync(fd);
-}

@@ -8,14 +8,15 @@
 import { podSummary } from '../../api/core/v1/pod/status/summary.ts';
 import type { Pod } from '../../api/generated/types.ts';
 import { isSilence } from '../../client/silence.ts';
+import { readEngineRecord } from '../../engine/settings.ts';
 import { isApiError } from '../../machinery/status.ts';
-import { UserError } from '../../platform/files.ts';
+import { dataDirOwner, UserError } from '../../platform/files.ts';
 import { machineClock } from '../../platform/node-js.ts';
 import { hintsFor } from '../hints.ts';
-import { apiHangs, startingNow } from '../service/not-running.ts';
+import { apiHangs, changingNow } from '../service/not-running.ts';
 import { resolveTarget, type TargetOptions } from '../target.ts';
 import { selectEngine } from './engine-folder.ts';
-import { readEngine } from './read-engine.ts';
+import { readEngine, stoppedText } from './read-engine.ts';
 import { readNodes, readVersion } from './read-nodes.ts';
 import { readPods, type UnwellPod } from './read-pods.ts';
 import { readWorkloads } from './read-workloads.ts';
@@ -82,9 +83,9 @@ async function readReport(options: TargetOptions): Promise<{ report: StatusRepor
   } catch (error) {
     if (local === undefined || !isApiError(error, 'ServiceUnavailable')) throw error;
     const { pid, dataDir } = local.engine;
-    // A server that does not refuse connections has started.
-    const starting = isSilence(error) ? undefined : startingNow(dataDir);
-    throw new UserError(starting ?? apiHangs(dataDir, pid, target.server));
+    // The engine may have ended since readEngine() returned.
+    if (dataDirOwner(dataDir) === undefined) throw new UserError(stoppedText(dataDir, readEngineRecord(dataDir)));
+    throw new UserError(changingNow(dataDir, !isSilence(error)) ?? apiHangs(dataDir, pid, target.server));
   }
 }
 
