@@ -1,6 +1,7 @@
 /** The runtime of the data folder already has the image busybox:1.28. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { cpSync, existsSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { REGISTRY_PREFIX } from '../../src/apiserver/cache/keys.ts';
 import { SESSION_LABEL } from '../../src/cli/session/plan.ts';
@@ -30,12 +31,13 @@ export function startSession(
   args: string[],
   input = '',
   env = process.env,
+  launcher = LAUNCHER,
 ): SessionCommand {
-  return startCommand([command, '--data-dir', dataDir, ...args], input, env);
+  return startCommand([command, '--data-dir', dataDir, ...args], input, env, launcher);
 }
 
-export function startCommand(args: string[], input = '', env = process.env): SessionCommand {
-  const child: ChildProcess = spawn(LAUNCHER, args, {
+export function startCommand(args: string[], input = '', env = process.env, launcher = LAUNCHER): SessionCommand {
+  const child: ChildProcess = spawn(launcher, args, {
     env,
     stdio: ['pipe', 'pipe', 'pipe'],
     detached: true,
@@ -77,6 +79,16 @@ export function startCommand(args: string[], input = '', env = process.env): Ses
         look();
       }),
   };
+}
+
+/** Copies the lifepod that the tests run into the folder, from which it can then be removed, like an installed package. */
+export function copyLauncher(folder: string): string {
+  const from = join(LAUNCHER, '../..');
+  for (const part of ['bin', 'dist', 'src', 'package.json'])
+    if (existsSync(join(from, part)))
+      cpSync(join(from, part), join(folder, part), { recursive: true, dereference: true });
+  symlinkSync(join(from, 'node_modules'), join(folder, 'node_modules'));
+  return join(folder, 'bin/lifepod');
 }
 
 /** Starts an engine once, so that its data folder has the image and the options of tests. Stops the engine, and resolves with it. */

@@ -230,3 +230,12 @@ function hurry({ client, platform, pods = () => [] }: Deletion, signal: AbortSig
     }).catch(() => undefined);
   }
 }
+
+/** Returns the line about the deletion of the session's objects. The record also names objects that were not created. */
+export function leftText({ pid, objects }: SessionRecord): string {
+  const named = objects.flatMap(({ kind, name }) => (name === undefined ? [] : titleOf(kind, { name })));
+  const ofThese = named.length === 0 ? '' : ` of ${named.join(', ')}`;
+  const hasPods = objects.some(({ kind }) => kind === 'Pod' || ownsPods(kind));
+  const waits = hasPods ? '; this waits until the Pods have ended' : '';
+  return `deleting what a session that was interrupted or killed (PID ${pid}) has left${ofThese}${waits}`;
+}

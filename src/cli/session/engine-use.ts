@@ -27,18 +27,13 @@ import {
 } from '../../engine/settings.ts';
 import { settledRecord } from '../../engine/start/first-start.ts';
 import { refuseRuntimeChange } from '../../engine/start/runtime-change.ts';
-import {
-  dataDirOwner,
-  dataDirReleased,
-  ensureDataDir,
-  isSessionEngine,
-  UserError,
-} from '../../platform/files.ts';
+import { dataDirOwner, dataDirReleased, ensureDataDir, isSessionEngine, UserError } from '../../platform/files.ts';
 import { removeFolders } from '../../platform/folders/folders.ts';
 import { nodePlatform, systemTimers } from '../../platform/node-js.ts';
 import { onAbort } from '../../platform/on-abort.ts';
 import { startDetached } from '../detached/detach.ts';
 import { onlyFinalizersLeft } from '../end-pods.ts';
+import { errorLine, failureText } from '../failures.ts';
 import { hintsFor, waysToStop } from '../hints.ts';
 import { kubeconfigNotes, usableKubeconfig } from '../kubeconfig/own-kubeconfig.ts';
 import { readyText } from '../up.ts';
@@ -206,16 +201,40 @@ export async function engineEnded(dataDir: string, record: OwnRecord, signal: Ab
 }
 
 /**
- * Ends the session's use of the engine, and stops an engine that no session needs any more. `isClean`: all objects of the session are
- * deleted. Otherwise the record remains, so that another process can delete them.
+ * Loads everything that stops an engine. A session that may have to stop one calls this early, because its package may be uninstalled or
+ * replaced while the session lives.
  */
-export async function leaveEngine(dataDir: string, record: OwnRecord, isClean: boolean, output: Output): Promise<void> {
+export async function loadDown(): Promise<typeof import('../down.ts').down> {
+  const [{ down }, { loadDefinitions }] = await Promise.all([
+    import('../down.ts'),
+    import('../../runtime/cri/definitions.ts'),
+  ]);
+  loadDefinitions();
+  return down;
+}
+
+/**
+ * Ends the session's use of the engine, and stops an engine that no session needs any more. `isClean`: all objects of the session are
+ * deleted. Otherwise the record remains, so that another process can delete them. Resolves with whether this has succeeded. Otherwise
+ * reports the error.
+ */
+export async function leaveEngine(
+  dataDir: string,
+  record: OwnRecord,
+  isClean: boolean,
+  output: Output,
+): Promise<boolean> {
   const gate = await lockGate(dataDir, new AbortController().signal);
   try {
     const isDown = record.isRevoked();
     if (isClean) record.remove();
     else record.abandon();
     if (isClean && !isDown) await stopUnused(dataDir, output);
+    return true;
+  } catch (error) {
+    const down = hintsFor({ dataDir }, process.env).engine('down');
+    output.say(errorLine(`the session could not stop its engine: ${failureText(error)}; '${down}' stops it`));
+    return false;
   } finally {
     gate.release();
   }
@@ -235,7 +254,7 @@ async function stopUnused(dataDir: string, { say, detail }: Output): Promise<voi
     say(await keptPodsLine(client, others, hintsFor({ dataDir }, process.env)));
     return;
   }
-  const { down } = await import('../down.ts');
+  const down = await loadDown();
   await down(dataDir, detail);
 }
 

@@ -186,3 +186,12 @@ export function deletionStep({ group, kind }: { group: string; kind: string }): 
 
 /** The step in which Pods and the objects that create Pods are deleted. */
 export const WORKLOADS_STEP = 1;
+
+/** Returns the line about what ends the session. */
+export function waitingText(objects: readonly PlannedObject[]): string {
+  if (objects.some(runsUntilDeleted)) return 'Ctrl+C ends the session';
+  if (objects.some(({ info }) => endsByItself(info.kind))) {
+    return 'the session ends when all Pods and Jobs have ended, or after Ctrl+C';
+  }
+  return 'no object runs a Pod: Ctrl+C ends the session';
+}

@@ -23,17 +23,25 @@ import { terminalLine } from '../progress/terminal-line.ts';
 import { SIGNAL_CODES } from '../signals.ts';
 import { checkOthers } from './check-others.ts';
 import { createObjects, planObjects } from './create-objects.ts';
-import { deleteObjects } from './delete-objects.ts';
+import { deleteObjects, leftText } from './delete-objects.ts';
 import { createFindKind } from './discovery.ts';
-import { checkOptions, type EngineUse, engineEnded, joinEngine, leaveEngine, restartEngine } from './engine-use.ts';
+import {
+  checkOptions,
+  type EngineUse,
+  engineEnded,
+  joinEngine,
+  leaveEngine,
+  loadDown,
+  restartEngine,
+} from './engine-use.ts';
 import { createInterrupts, handleSignals, type Interrupts } from './interrupts.ts';
 import type { Manifest } from './manifests.ts';
 import { createSlowReports, givenUp } from './notices.ts';
-import { endsByItself, ownsPods, type PlannedObject, runsUntilDeleted, titleOf } from './plan.ts';
+import { waitingText } from './plan.ts';
 import { createPullReports } from './pulls.ts';
 import { checkPaths, readManifests, UnreadManifestsError } from './read-manifests.ts';
 import { createSessionLogs } from './session-logs.ts';
-import { type SessionRecord, sessionOf } from './session-records.ts';
+import { sessionOf } from './session-records.ts';
 import { type Failure, firstFailure } from './session-state.ts';
 import { type WatchedSession, watchSession } from './watch-session.ts';
 
@@ -114,32 +122,25 @@ async function liveAndLeave(manifests: readonly Manifest[], use: EngineUse, sess
     lost.abort(new UserError(text));
   });
   let isClean = false;
-  try {
-    const exitCode = await live(manifests, use, session, lost.signal);
-    isClean = true;
-    return exitCode;
-  } catch (error) {
-    session.say(errorLine(failureText(lost.signal.aborted ? lost.signal.reason : error)));
-    // The record of the session was in the folder, and no other session may use the folder until `lifepod down` has run.
-    if (isDeleted) return 1;
-    isClean = end === 'down' || (end === 'failed' && (await cleanUp(use, session)));
-    if (!isClean) session.say(`${nextDeletes(dataDir)} what the session has created`);
-    return 1;
-  } finally {
-    ending.abort();
-    for (const each of use.dead) each.release();
-    if (isDeleted) use.record.abandon();
-    else await leaveEngine(dataDir, use.record, isClean, session);
-  }
-}
-
-/** Returns the line about the deletion of the session's objects. The record also names objects that were not created. */
-function leftText({ pid, objects }: SessionRecord): string {
-  const named = objects.flatMap(({ kind, name }) => (name === undefined ? [] : titleOf(kind, { name })));
-  const ofThese = named.length === 0 ? '' : ` of ${named.join(', ')}`;
-  const hasPods = objects.some(({ kind }) => kind === 'Pod' || ownsPods(kind));
-  const waits = hasPods ? '; this waits until the Pods have ended' : '';
-  return `deleting what a session that was interrupted or killed (PID ${pid}) has left${ofThese}${waits}`;
+  const exitCode = await live(manifests, use, session, lost.signal).then(
+    (code) => {
+      isClean = true;
+      return code;
+    },
+    async (error: unknown) => {
+      session.say(errorLine(failureText(lost.signal.aborted ? lost.signal.reason : error)));
+      // The record of the session was in the folder, and no other session may use the folder until `lifepod down` has run.
+      if (isDeleted) return 1;
+      isClean = end === 'down' || (end === 'failed' && (await cleanUp(use, session)));
+      if (!isClean) session.say(`${nextDeletes(dataDir)} what the session has created`);
+      return 1;
+    },
+  );
+  ending.abort();
+  for (const each of use.dead) each.release();
+  if (isDeleted) use.record.abandon();
+  else if (!(await leaveEngine(dataDir, use.record, isClean, session))) return exitCode === 0 ? 1 : exitCode;
+  return exitCode;
 }
 
 /** Restarts the engine after it has failed, and deletes the objects of the session. Resolves with whether that succeeded. */
@@ -247,14 +248,6 @@ async function refusedFiles(error: unknown, { options, interrupts, say }: Sessio
   for (const each of problems) say(`lifepod: ${each}`);
 }
 
-function waitingText(objects: readonly PlannedObject[]): string {
-  if (objects.some(runsUntilDeleted)) return 'Ctrl+C ends the session';
-  if (objects.some(({ info }) => endsByItself(info.kind))) {
-    return 'the session ends when all Pods and Jobs have ended, or after Ctrl+C';
-  }
-  return 'no object runs a Pod: Ctrl+C ends the session';
-}
-
 /**
  * Resolves when the session must end: with 1 if a Pod cannot start, with the exit code of the first failure, or with undefined if nothing
  * has failed. If all Pods have ended, waits until their logs are printed.
@@ -266,6 +259,8 @@ async function untilOver(
   lost: AbortSignal,
 ): Promise<number | undefined> {
   watched.complete();
+  // If this fails, leaveEngine() reports the error.
+  if (isSessionEngine(dataDir)) void loadDown().catch(() => undefined);
   const stopped = new Promise<void>((resolve, reject) => {
     onAbort(interrupts.stop, () => resolve());
     onAbort(lost, () => reject(lost.reason));

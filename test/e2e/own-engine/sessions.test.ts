@@ -2,9 +2,9 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { watchLeaks } from '../../support/leaks.ts';
-import type { Lifepod } from '../../support/lifepod.ts';
+import { type Lifepod, scratchFolder } from '../../support/lifepod.ts';
 import { pod, WAIT } from '../../support/manifests.ts';
-import { engineRuns, markedKeys, startSession, stoppedLifepod } from '../../support/session-command.ts';
+import { copyLauncher, engineRuns, markedKeys, startSession, stoppedLifepod } from '../../support/session-command.ts';
 
 let lifepod: Lifepod;
 beforeAll(async () => {
@@ -24,14 +24,19 @@ const config = (name: string): object => ({
   data: { a: 'b' },
 });
 
-test('a session ends when its Pod has ended, with the exit code of its container, and leaves nothing behind', async () => {
+test('a session ends when its Pod has ended, with the exit code of its container, and leaves nothing behind, even after its package was uninstalled', async () => {
   const job = pod('job', {
     init: [{ name: 'init', script: 'echo first' }],
     app: [{ name: 'app', script: 'echo second; exit 3' }],
     defer: [{ name: 'last', script: 'echo third' }],
     spec: { restartPolicy: 'Never', terminationGracePeriodSeconds: 120 },
   });
-  const session = startSession(lifepod.dataDir, 'up', ['-'], `${JSON.stringify(config('c'))}${JSON.stringify(job)}`);
+  const input = `${JSON.stringify(config('c'))}${JSON.stringify(job)}`;
+  const installed = scratchFolder();
+  const launcher = copyLauncher(installed.path);
+  const session = startSession(lifepod.dataDir, 'up', ['-'], input, process.env, launcher);
+  await session.printed(/job\/init \| first/);
+  await installed.remove();
   const { code, stdout, stderr } = await session.ended;
   // Each log is read by a separate request, so the lines of different containers may arrive in any order.
   expect(stdout.split('\n').sort(), stderr).toEqual(['', 'job/app | second', 'job/init | first', 'job/last | third']);

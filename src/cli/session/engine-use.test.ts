@@ -1,0 +1,30 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { ensurePrivateFolder, lockDataDir } from '../../platform/files.ts';
+import { leaveEngine } from './engine-use.ts';
+import { createRecord } from './session-records.ts';
+
+let folder: string;
+let said: string[];
+beforeEach(() => {
+  said = [];
+  folder = mkdtempSync(join(tmpdir(), 'lifepod-use-'));
+  ensurePrivateFolder(join(folder, 'sessions'));
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+
+const output = { say: (line: string) => void said.push(line), detail: (line: string) => void said.push(line) };
+
+test('a session that cannot stop its engine says why, and which command stops it', async () => {
+  const lock = lockDataDir(folder, 'session');
+  // There is no kubeconfig.
+  expect(await leaveEngine(folder, createRecord(folder), true, output)).toBe(false);
+  expect(said).toEqual([
+    expect.stringMatching(
+      /^lifepod: the session could not stop its engine: .*kubeconfig.*; '(?:sudo )?\S*lifepod down --data-dir \S+' stops it$/,
+    ),
+  ]);
+  lock.release();
+});
