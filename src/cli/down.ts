@@ -5,47 +5,30 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { resourcePrefix } from '../apiserver/cache/keys.ts';
-import { clientFromKubeconfig } from '../client/kubeconfig.ts';
 import { requireLocalEngine } from '../engine/data-folder/engine-processes.ts';
 import { checkDataFormat } from '../engine/data-folder/format.ts';
-import { connectOwnRuntime, runtimeAnswers } from '../engine/engine-runtime.ts';
+import { isStopping } from '../engine/data-folder/lock-line.ts';
+import { connectOwnRuntime } from '../engine/engine-runtime.ts';
 import { clearMachine, hasPodFolders } from '../engine/leftovers.ts';
 import { requireRoot } from '../engine/machine-checks.ts';
 import { writeEndingGrace } from '../engine/options/ending-grace.ts';
-import { type EngineRecord, kubeconfigPath, readEngineRecord, resolveSettings } from '../engine/settings.ts';
+import { type EngineRecord, readEngineRecord, resolveSettings } from '../engine/settings.ts';
 import { clearFirstStart, recordDown, settledRecord } from '../engine/start/first-start.ts';
 import { dropBallast } from '../platform/disk-reserve.ts';
 import { dataDirOwner, dataDirReleased, lockDataDir, UserError } from '../platform/files.ts';
 import { nodePlatform } from '../platform/node-js.ts';
 import { untilAborted } from '../platform/on-abort.ts';
-import type { Platform } from '../platform/platform.ts';
 import { sendSignal } from '../platform/processes.ts';
-import { containerdPaths } from '../runtime/containerd/paths.ts';
 import { openLmdbStore } from '../store/lmdb/lmdb-store.ts';
 import { StorageFullError } from '../store/store.ts';
 import { startDetached } from './detached/detach.ts';
-import { endAllPods, removeRest, runtimeIdle } from './end-pods.ts';
-import { hintsFor, missingKubeconfig } from './hints.ts';
+import { removeRest } from './end-pods.ts';
+import { CONTAINERS_END_MILLIS, type DownSettings, downAgain, endEngine, type Say } from './ending/end-engine.ts';
+import { type Turn, takeTurn } from './ending/turns.ts';
 import { orOtherFolder } from './kubeconfig/engine-folders.ts';
 import { endLost, endLostEngines, refuseMoved } from './lost/end-lost.ts';
 import { serviceStart } from './service/service-start.ts';
-import { deleteObjects } from './session/delete-objects.ts';
-import { readRecords, removeRecord } from './session/session-records.ts';
-import { withShortDeletions } from './short-deletions.ts';
-import { END_WORKLOADS } from './up.ts';
-
-/**
- * How long to wait for containers whose Pods no longer exist in the API, such as force-deleted ones, and for the removal of sandboxes from
- * the machine's own runtime.
- */
-const CONTAINERS_END_MILLIS = 30_000;
-
-/** How long to wait for the objects of a session other than Pods. Finalizers can keep an object for any time. */
-const OBJECTS_END_MILLIS = 30_000;
-
-type Say = (line: string) => void;
-
-const downAgain = (dataDir: string): string => hintsFor({ dataDir }, process.env).engine('down');
+import { readRecords } from './session/session-records.ts';
 
 /** `hadLost`: an earlier engine has lost the folder. Its containers may remain in the runtime of the machine: endLostEngines() says so. */
 const nothingLeft = (dataDir: string, hadLost: boolean): string =>
@@ -56,13 +39,6 @@ const onFullDisk = (dataDir: string, { message }: StorageFullError): string =>
 
 const print: Say = (line) => void process.stdout.write(`${line}\n`);
 
-export interface DownSettings {
-  /** The grace period of every Pod. Undefined: the Pod's own. */
-  gracePeriodSeconds?: number;
-  /** An abort interrupts the command, which may be repeated. Pods that are ending continue to end. */
-  signal: AbortSignal;
-}
-
 /**
  * Ends the Pods and the engine of the data folder, and removes everything else of that engine from the machine. Calls `say` with each line
  * of the report. Rejects with the reason of the signal if it aborts.
@@ -72,11 +48,24 @@ export async function down(
   say = print,
   settings: DownSettings = { signal: new AbortController().signal },
 ): Promise<void> {
-  const { signal } = settings;
   requireRoot();
   checkDataFormat(dataDir);
-  if (dataDirOwner(dataDir) === undefined) await serviceStart(dataDir, say, signal);
-  let pid = dataDirOwner(dataDir);
+  const turn = await takeTurn(dataDir, say, settings.signal);
+  try {
+    await downInTurn(dataDir, turn, say, settings);
+  } finally {
+    turn.release();
+  }
+}
+
+async function downInTurn(dataDir: string, turn: Turn, say: Say, settings: DownSettings): Promise<void> {
+  const { signal } = settings;
+  let pid = await runningEngine(dataDir, say, signal);
+  if (pid === undefined || settledRecord(dataDir) === undefined) {
+    await turn.own();
+    if (dataDirOwner(dataDir) === undefined) await serviceStart(dataDir, say, signal);
+    pid = dataDirOwner(dataDir);
+  }
   if (pid !== undefined) {
     requireLocalEngine(dataDir, pid);
     refuseMoved(dataDir, pid);
@@ -86,8 +75,8 @@ export async function down(
   if (hadLost) pid = dataDirOwner(dataDir);
   const record = settledRecord(dataDir);
   if (record === undefined) {
-    await endFirstStart(dataDir, pid, hadLost, say, settings);
-    return;
+    const hasSettled = await endFirstStart(dataDir, pid, hadLost, say, settings);
+    return hasSettled ? downInTurn(dataDir, turn, say, settings) : undefined;
   }
   dropBallast(dataDir);
   const isUp = pid === undefined && record.state === 'up';
@@ -99,7 +88,7 @@ export async function down(
     await startDetached({ dataDir, anyPort: true }, signal);
     pid = dataDirOwner(dataDir);
   }
-  if (pid !== undefined) await endEngine(dataDir, record, pid, say, settings);
+  if (pid !== undefined) await endEngine(dataDir, record, pid, turn, say, settings);
   signal.throwIfAborted();
 
   const { containerRuntimeEndpoint: endpoint } = record;
@@ -121,6 +110,15 @@ export async function down(
   say(nothingLeft(dataDir, hadLost));
 }
 
+/** Resolves with the PID of the engine that has locked the data folder. Waits until an engine that is stopping has stopped. */
+async function runningEngine(dataDir: string, say: Say, signal: AbortSignal): Promise<number | undefined> {
+  const pid = dataDirOwner(dataDir);
+  if (pid === undefined || !isStopping(dataDir)) return pid;
+  say(`waiting until the engine (PID ${pid}) has stopped`);
+  await untilAborted(signal, dataDirReleased(dataDir, signal));
+  return dataDirOwner(dataDir);
+}
+
 /** Rejects with a UserError if another engine uses the address ranges of this one, such as the engine whose data folder was copied. */
 async function refuseBesideOriginal(dataDir: string, record: EngineRecord, signal: AbortSignal): Promise<void> {
   const { downOfOther, otherEngineInRange } = await import('../engine/engine-network.ts');
@@ -136,7 +134,8 @@ async function refuseBesideOriginal(dataDir: string, record: EngineRecord, signa
 
 /**
  * Stops an engine whose first start is under way, and removes what this or a killed first start has left. `hadLost`: down() has ended an
- * earlier engine of the folder, whose remains are removed, too.
+ * earlier engine of the folder, whose remains are removed, too. Resolves with whether the start has succeeded meanwhile, so that the engine
+ * may have Pods.
  */
 async function endFirstStart(
   dataDir: string,
@@ -144,19 +143,19 @@ async function endFirstStart(
   hadLost: boolean,
   say: Say,
   settings: DownSettings,
-): Promise<void> {
+): Promise<boolean> {
   if (readEngineRecord(dataDir) === undefined && pid === undefined && !hadLost) {
-    if (await endLost(dataDir, say, settings.signal)) return;
+    if (await endLost(dataDir, say, settings.signal)) return false;
     say(`lifepod has never run in ${dataDir}: nothing to do${orOtherFolder(dataDir)}`);
-    return;
+    return false;
   }
   if (pid !== undefined) {
     say(`stopping the engine, which has not become ready (PID ${pid})`);
     const released = dataDirReleased(dataDir, settings.signal);
     sendSignal(pid, 'SIGTERM');
     await released;
-    // The engine may have become ready before it received the signal, and may have Pods.
-    if (settledRecord(dataDir) !== undefined) return down(dataDir, say, settings);
+    // The engine may have become ready before it received the signal.
+    if (settledRecord(dataDir) !== undefined) return true;
   }
   if (existsSync(dataDir)) {
     const lock = lockDataDir(dataDir, 'down');
@@ -168,10 +167,23 @@ async function endFirstStart(
     }
   } else if (hadLost) await clearMachine(dataDir, nodePlatform('warn'), settings.signal);
   say(nothingLeft(dataDir, hadLost));
+  return false;
 }
 
-/** Resolves with whether a stopped engine has Pods in its store, or in the folder `pods` of running Pods. */
-export async function hasPods(dataDir: string): Promise<boolean> {
+/** Like down() for a stopped engine, but does nothing if the engine has Pods, or if its store cannot be read. */
+export async function downWithoutPods(dataDir: string, say: Say): Promise<void> {
+  const turn = await takeTurn(dataDir, say, new AbortController().signal);
+  try {
+    await turn.own();
+    if (await hasPods(dataDir).catch(() => true)) return;
+  } finally {
+    turn.release();
+  }
+  await down(dataDir, say);
+}
+
+/** Resolves with whether a stopped engine has Pods in its store, or in the folder `pods` of running Pods. The caller has a turn of its own. */
+async function hasPods(dataDir: string): Promise<boolean> {
   const lock = lockDataDir(dataDir, 'down');
   try {
     if (hasPodFolders(dataDir)) return true;
@@ -208,72 +220,5 @@ async function clearRuntime(dataDir: string, endpoint: string, signal: AbortSign
     }
   } catch (error) {
     return (error as Error).message;
-  }
-}
-
-/**
- * Ends the Pods, then stops the engine. Resolves when the engine has exited and so released its lock on the data folder. Rejects with a
- * UserError if the kubeconfig of the engine is missing, or if the engine exits before its Pods have ended.
- */
-async function endEngine(
-  dataDir: string,
-  record: EngineRecord,
-  pid: number,
-  say: Say,
-  { gracePeriodSeconds, signal }: DownSettings,
-): Promise<void> {
-  if (!existsSync(kubeconfigPath(dataDir))) throw new UserError(missingKubeconfig(dataDir, pid));
-  const waiting = new AbortController();
-  const released = dataDirReleased(dataDir, waiting.signal);
-  released.catch(() => undefined);
-  const ended = new AbortController();
-  void released.then(
-    () => ended.abort(new UserError(`the engine stopped unexpectedly: run '${downAgain(dataDir)}' again`)),
-    () => undefined,
-  );
-  const ends = AbortSignal.any([ended.signal, signal]);
-  try {
-    const client = await clientFromKubeconfig(kubeconfigPath(dataDir));
-    const platform = nodePlatform('error');
-    const shortening = { client, platform, gracePeriodSeconds };
-    // The engine must still run, because its controllers delete the dependents. If the objects of sessions remained, the controllers
-    // would create their Pods again after the next start.
-    for (const session of readRecords(dataDir)) {
-      const deletion = { client, platform, say, limitMillis: OBJECTS_END_MILLIS, gracePeriodSeconds };
-      await withShortDeletions(shortening, ends, () => deleteObjects(session, deletion, ends));
-      removeRecord(dataDir, session.id);
-    }
-    writeEndingGrace(dataDir, gracePeriodSeconds);
-    sendSignal(pid, END_WORKLOADS);
-    await endAllPods(client, platform, record.nodeName, say, ends, gracePeriodSeconds);
-    await endContainers(dataDir, record.containerRuntimeEndpoint, platform, say, ends);
-    say(`stopping the engine (PID ${pid})`);
-    sendSignal(pid, 'SIGTERM');
-    await untilAborted(signal, released);
-  } finally {
-    waiting.abort();
-  }
-}
-
-async function endContainers(
-  dataDir: string,
-  runtimeEndpoint: string | undefined,
-  platform: Platform,
-  say: Say,
-  signal: AbortSignal,
-): Promise<void> {
-  const endpoint = runtimeEndpoint ?? `unix://${containerdPaths(dataDir).socket}`;
-  const limited = AbortSignal.any([signal, AbortSignal.timeout(CONTAINERS_END_MILLIS)]);
-  // The engine may be restarting its own containerd, if that has just been killed.
-  if (runtimeEndpoint === undefined) await runtimeAnswers(endpoint, platform.timers, limited);
-  signal.throwIfAborted();
-  const runtime = await connectOwnRuntime(endpoint, dataDir, platform);
-  try {
-    await runtimeIdle(runtime, platform.timers, say, limited);
-  } catch (error) {
-    signal.throwIfAborted();
-    say(`some containers have not stopped: ${(error as Error).message}`);
-  } finally {
-    await runtime.close();
   }
 }

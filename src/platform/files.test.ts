@@ -127,7 +127,7 @@ test('the error for a locked data folder names the process that holds the lock',
 
 test('a lock of lifepod down is not reported as a running engine', () => {
   const lock = lockDataDir(folder, 'down');
-  const refusal = `'lifepod down' (PID ${process.pid}) is cleaning up after the engine of ${folder}: wait until it has finished`;
+  const refusal = `lifepod (PID ${process.pid}) is cleaning up after the engine of ${folder}: wait until it has finished`;
   expect(() => dataDirOwner(folder)).toThrow(refusal);
   expect(() => lockDataDir(folder)).toThrow(refusal);
   lock.release();

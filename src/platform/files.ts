@@ -187,11 +187,11 @@ export function tryFlock(fd: number, ...how: string[]): boolean {
   throw new Error(`flock failed: ${result.stderr.toString().trim()}`);
 }
 
-/** By command that locks a data folder without running an engine: the phrase that says in messages what the command does. */
+/** By command that locks a data folder without running an engine: what does what. A session cleans up like `lifepod down`. */
 const LOCKING_COMMANDS = {
-  down: 'cleaning up after the engine of',
-  backup: 'copying the data folder',
-  restore: 'replacing the content of',
+  down: ['lifepod', 'cleaning up after the engine of'],
+  backup: ["'lifepod backup'", 'copying the data folder'],
+  restore: ["'lifepod restore'", 'replacing the content of'],
 } as const;
 
 /** session: an engine that a session has started and that the last session stops. The other roles except `engine` are commands. */
@@ -246,12 +246,11 @@ function readOwner(dataDir: string): Owner {
   };
 }
 
-const inUse = (dataDir: string, { pid, role }: Owner): UserError =>
-  isCommand(role)
-    ? new UserError(
-        `'lifepod ${role}' (PID ${pid ?? 'unknown'}) is ${LOCKING_COMMANDS[role]} ${dataDir}: wait until it has finished`,
-      )
-    : new FolderInUseError(dataDir, pid);
+function inUse(dataDir: string, { pid, role }: Owner): UserError {
+  if (!isCommand(role)) return new FolderInUseError(dataDir, pid);
+  const [program, does] = LOCKING_COMMANDS[role];
+  return new UserError(`${program} (PID ${pid ?? 'unknown'}) is ${does} ${dataDir}: wait until it has finished`);
+}
 
 /**
  * Returns the PID of the engine that has locked the data folder; undefined if no process has locked it, or if the lock file contains no PID

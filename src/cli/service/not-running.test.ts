@@ -5,6 +5,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { recordStopping } from '../../engine/data-folder/lock-line.ts';
 import { DEFAULT_DATA_DIR, type EngineRecord } from '../../engine/settings.ts';
 import { lockDataDir } from '../../platform/files.ts';
+import { takeTurn } from '../ending/turns.ts';
 import {
   changingNow,
   journalCommand,
@@ -154,6 +155,14 @@ test('an engine that refuses connections is starting if it is young, or if syste
     expect(changingNow(folder, refuses, undefined, () => 1000)).toBe(
       `lifepod is stopping in ${folder} (PID ${process.pid}): try again when it has stopped`,
     );
+});
+
+test('an engine whose remains another process removes is stopping, and needs no command', async () => {
+  const folder = scratch();
+  expect(notRunning(folder)).toContain('lifepod is not running in');
+  const turn = await takeTurn(folder, () => undefined, new AbortController().signal);
+  expect(notRunning(folder)).toBe(`lifepod is stopping in ${folder}: try again when it has stopped`);
+  turn.release();
 });
 
 test('a user who is not root reads the journal with sudo', () => {

@@ -13,6 +13,7 @@ import { type EngineRecord, readEngineRecord } from '../../engine/settings.ts';
 import { dataDirOwner } from '../../platform/files.ts';
 import { processAgeMillis } from '../../platform/processes.ts';
 import { asRoot, needsSudo, shellQuoted } from '../../platform/programs/typed-program.ts';
+import { isBeingEnded } from '../ending/turns.ts';
 import { hintsFor, missingKubeconfig } from '../hints.ts';
 import { otherFolders, readableFolders } from '../kubeconfig/engine-folders.ts';
 import { type ServiceState, serviceState } from './service-state.ts';
@@ -52,7 +53,7 @@ export function waysToStart(
 
 /**
  * Returns the sentence about an engine that has not locked its data folder. `pods`: how many Pods may still run. `hasDns`: whether the DNS
- * process still runs. `lost`: the sentence if the data folder was deleted.
+ * process still runs. `lost`: the sentence if the data folder was deleted. `isEnding`: whether a process ends what the engine has left.
  */
 export function notRunning(
   dataDir: string,
@@ -61,8 +62,10 @@ export function notRunning(
   pods: number | 'unknown' = podsLeftIn(dataDir),
   hasDns = dnsProcesses(dataDir).length > 0,
   lost = lostText(dataDir),
+  isEnding = isBeingEnded(dataDir),
 ): string {
   if (lost !== undefined) return lost;
+  if (isEnding) return `lifepod is stopping in ${dataDir}: try again when it has stopped`;
   // The process of a service locks the data folder some time after systemd has started it.
   if (service === 'starting' || service === 'running') return serviceStarts(dataDir);
   if (service === 'failing') {

@@ -1,8 +1,9 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { ensurePrivateFolder, lockDataDir } from '../../platform/files.ts';
+import { takeTurn } from '../ending/turns.ts';
 import { leaveEngine } from './engine-use.ts';
 import { createRecord } from './session-records.ts';
 
@@ -26,5 +27,15 @@ test('a session that cannot stop its engine says why, and which command stops it
       /^lifepod: the session could not stop its engine: .*kubeconfig.*; '(?:sudo )?\S*lifepod down --data-dir \S+' stops it$/,
     ),
   ]);
+  lock.release();
+});
+
+test('a session that ends while lifepod down ends the engine says so, and leaves the engine to that command', async () => {
+  const lock = lockDataDir(folder, 'session');
+  const other = await takeTurn(folder, output.say, new AbortController().signal);
+  expect(await leaveEngine(folder, createRecord(folder), true, output)).toBe(true);
+  expect(said).toEqual(["lifepod: 'lifepod down' ends the engine and all its Pods"]);
+  expect(readdirSync(join(folder, 'sessions'))).toEqual(['gate']);
+  other.release();
   lock.release();
 });

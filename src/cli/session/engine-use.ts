@@ -33,6 +33,7 @@ import { nodePlatform, systemTimers } from '../../platform/node-js.ts';
 import { onAbort } from '../../platform/on-abort.ts';
 import { startDetached } from '../detached/detach.ts';
 import { onlyFinalizersLeft } from '../end-pods.ts';
+import { isBeingEnded } from '../ending/turns.ts';
 import { errorLine, failureText } from '../failures.ts';
 import { hintsFor, waysToStop } from '../hints.ts';
 import { kubeconfigNotes, usableKubeconfig } from '../kubeconfig/own-kubeconfig.ts';
@@ -162,10 +163,8 @@ async function start(options: UpOptions, say: Say, stop: AbortSignal): Promise<v
 /** Runs `lifepod down` after a failed start, unless Pods or records of sessions may exist. */
 async function clearFailedStart(dataDir: string, say: Say): Promise<void> {
   if (settledRecord(dataDir)?.state !== 'up' || dataDirOwner(dataDir) !== undefined) return;
-  // If the store cannot be read, the error of the start matters more.
-  const { down, hasPods } = await import('../down.ts');
-  const mayHavePods = (): Promise<boolean> => hasPods(dataDir).catch(() => true);
-  if (readRecords(dataDir).length === 0 && !(await mayHavePods())) await down(dataDir, say);
+  const { downWithoutPods } = await import('../down.ts');
+  if (readRecords(dataDir).length === 0) await downWithoutPods(dataDir, say);
 }
 
 /** Starts the session's engine again after it has ended unexpectedly, so that its Pods can end. */
@@ -226,10 +225,11 @@ export async function leaveEngine(
 ): Promise<boolean> {
   const gate = await lockGate(dataDir, new AbortController().signal);
   try {
-    const isDown = record.isRevoked();
+    const isDown = record.isRevoked() || isBeingEnded(dataDir);
     if (isClean) record.remove();
     else record.abandon();
-    if (isClean && !isDown) await stopUnused(dataDir, output);
+    if (isDown) output.say("lifepod: 'lifepod down' ends the engine and all its Pods");
+    else if (isClean) await stopUnused(dataDir, output);
     return true;
   } catch (error) {
     const down = hintsFor({ dataDir }, process.env).engine('down');

@@ -29,23 +29,29 @@ function lockOf(fd: number): FileLock {
  */
 export async function lockFile(path: string, signal: AbortSignal): Promise<FileLock> {
   signal.throwIfAborted();
-  const fd = openSync(path, constants.O_RDWR | constants.O_CREAT, 0o600);
+  const lock = lockOf(openSync(path, constants.O_RDWR | constants.O_CREAT, 0o600));
   try {
-    for (;;) {
-      const code = await flock(fd, signal);
-      if (code === 0) return lockOf(fd);
-      // null: a signal has killed the command. Ctrl+C can reach the command before it has its own process group.
-      if (code !== null) throw new Error(`flock ended with exit code ${code}`);
-    }
+    await lockOpen(lock.fd, '--exclusive', signal);
+    return lock;
   } catch (error) {
-    closeSync(fd);
+    lock.release();
     throw error;
   }
 }
 
-function flock(fd: number, signal: AbortSignal): Promise<number | null> {
+/** Locks the open file or folder, or changes its lock. Waits in the kernel. Rejects like lockFile(); then the file may have no lock. */
+export async function lockOpen(fd: number, how: '--exclusive' | '--shared', signal: AbortSignal): Promise<void> {
+  for (;;) {
+    const code = await flock(fd, how, signal);
+    if (code === 0) return;
+    // null: a signal has killed the command. Ctrl+C can reach the command before it has its own process group.
+    if (code !== null) throw new Error(`flock ended with exit code ${code}`);
+  }
+}
+
+function flock(fd: number, how: string, signal: AbortSignal): Promise<number | null> {
   return new Promise((resolve, reject) => {
-    const child = spawn('flock', ['--exclusive', '3'], {
+    const child = spawn('flock', [how, '3'], {
       stdio: ['ignore', 'ignore', 'ignore', fd],
       detached: true,
       signal,

@@ -14,6 +14,7 @@ import type { UpOptions } from '../../engine/settings.ts';
 import { isSessionEngine, UserError } from '../../platform/files.ts';
 import { nodePlatform } from '../../platform/node-js.ts';
 import { onAbort } from '../../platform/on-abort.ts';
+import { untilEnded } from '../ending/turns.ts';
 import { errorLine, failureText } from '../failures.ts';
 import { hintsFor } from '../hints.ts';
 import { sayWhichEngine } from '../kubeconfig/which-engine.ts';
@@ -88,6 +89,7 @@ export async function runSession(
   handleSignals(interrupts);
   const session = { options, interrupts, ...output };
   try {
+    await untilEnded(options.dataDir, output.say, interrupts.stop);
     await checkOptions(options);
     const manifests = await read(interrupts.stop).catch((error: unknown) => refusedFiles(error, session));
     if (manifests === undefined) {

@@ -65,6 +65,8 @@ async function readReport(options: TargetOptions): Promise<{ report: StatusRepor
     });
     const workloads = await readWorkloads(client, pods.namespace, hints);
     const engineTroubles = local === undefined ? [] : await local.troubles(nodes.items);
+    // Without its engine, the report would name the DNS that `lifepod down` has ended.
+    if (local !== undefined) requireRunning(local.engine.dataDir, local.engine.pid);
     const report: StatusReport = {
       ...(local === undefined ? {} : { engine: local.engine }),
       server: target.server,
@@ -83,10 +85,14 @@ async function readReport(options: TargetOptions): Promise<{ report: StatusRepor
   } catch (error) {
     if (local === undefined || !isApiError(error, 'ServiceUnavailable')) throw error;
     const { pid, dataDir } = local.engine;
-    // The engine may have ended since readEngine() returned.
-    if (dataDirOwner(dataDir) === undefined) throw new UserError(stoppedText(dataDir, readEngineRecord(dataDir)));
+    requireRunning(dataDir, pid);
     throw new UserError(changingNow(dataDir, !isSilence(error)) ?? apiHangs(dataDir, pid, target.server));
   }
+}
+
+/** Throws a UserError if the engine has ended since readEngine() returned. */
+function requireRunning(dataDir: string, pid: number): void {
+  if (dataDirOwner(dataDir) !== pid) throw new UserError(stoppedText(dataDir, readEngineRecord(dataDir)));
 }
 
 function podEntry({ pod, reason, since, sentence }: UnwellPod, command: (words: string) => string): Trouble {

@@ -11,7 +11,7 @@ import { pod } from '../../support/manifests.ts';
 const IGNORES_STOP = [{ name: 'app', script: 'trap "" TERM; while :; do sleep 3600 & wait $!; done' }];
 const LONG = { terminationGracePeriodSeconds: 3000 };
 
-test('Ctrl+C ends lifepod down with one line, and lifepod down --now then ends the Pods soon, with their destructors', async () => {
+test('Ctrl+C ends lifepod down with one line, and lifepod down --now beside another one ends the Pods soon, with their destructors', async () => {
   const scratch = scratchFolder();
   try {
     const lifepod = await startLifepod({ scratch });
@@ -37,7 +37,8 @@ test('Ctrl+C ends lifepod down with one line, and lifepod down --now then ends t
     );
     expect(await lifepod.kubectlOk('get', 'pods', '-o', 'name')).toContain('pod/with-list');
 
-    const now = await lifepod.cliOk('down', '--now');
+    const [now, other] = await Promise.all([lifepod.cliOk('down', '--now'), lifepod.cliOk('down')]);
+    for (const each of [now, other]) expect(each).toMatch(/^nothing from \S+ is running or mounted any more$/m);
     expect(now).toContain('ending default/with-list (grace 1 s)\n');
     expect(now).toContain('ended default/fixed-node-1 ');
     expect(logOf(lifepod, 'with-list')).toEqual(['begin bye', 'end bye']);

@@ -66,6 +66,9 @@ test('Ctrl+C runs the destructors of all Pods, prints their logs, and leaves not
   const leaks = await watchLeaks(lifepod.dataDir);
   expect(leaks.parts).toContainEqual(expect.stringMatching(/^link veth/));
   session.signal('SIGINT');
+  await session.printed(/(\/bye \| destructor\n[\s\S]*){2}/);
+  // The session stops its engine now. lifepod down waits for it, or does the same.
+  expect(await lifepod.cliOk('down')).toContain(`nothing from ${lifepod.dataDir} is running or mounted any more\n`);
   const { code, stdout, stderr } = await session.ended;
   expect(stdout.match(/^web-\w+-\w+\/bye \| destructor$/gm), stderr).toHaveLength(2);
   expect(code, stderr).toBe(130);

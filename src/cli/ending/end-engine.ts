@@ -1,0 +1,121 @@
+/** Ends the Pods of a running engine through its API, then stops the engine, for `lifepod down`. */
+import { existsSync } from 'node:fs';
+import { clientFromKubeconfig } from '../../client/kubeconfig.ts';
+import { connectOwnRuntime, runtimeAnswers } from '../../engine/engine-runtime.ts';
+import { writeEndingGrace } from '../../engine/options/ending-grace.ts';
+import { type EngineRecord, kubeconfigPath } from '../../engine/settings.ts';
+import { dataDirOwner, dataDirReleased, UserError } from '../../platform/files.ts';
+import { nodePlatform } from '../../platform/node-js.ts';
+import { untilAborted } from '../../platform/on-abort.ts';
+import type { Platform } from '../../platform/platform.ts';
+import { sendSignal } from '../../platform/processes.ts';
+import { containerdPaths } from '../../runtime/containerd/paths.ts';
+import { endAllPods, runtimeIdle } from '../end-pods.ts';
+import { hintsFor, missingKubeconfig } from '../hints.ts';
+import { deleteObjects } from '../session/delete-objects.ts';
+import { readRecords, removeRecord } from '../session/session-records.ts';
+import { withShortDeletions } from '../short-deletions.ts';
+import { END_WORKLOADS } from '../up.ts';
+import type { Turn } from './turns.ts';
+
+/**
+ * How long to wait for containers whose Pods no longer exist in the API, such as force-deleted ones, and for the removal of sandboxes from
+ * the machine's own runtime.
+ */
+export const CONTAINERS_END_MILLIS = 30_000;
+
+/** How long to wait for the objects of a session other than Pods. Finalizers can keep an object for any time. */
+const OBJECTS_END_MILLIS = 30_000;
+
+export type Say = (line: string) => void;
+
+export interface DownSettings {
+  /** The grace period of every Pod. Undefined: the Pod's own. */
+  gracePeriodSeconds?: number;
+  /** An abort interrupts the command, which may be repeated. Pods that are ending continue to end. */
+  signal: AbortSignal;
+}
+
+export const downAgain = (dataDir: string): string => hintsFor({ dataDir }, process.env).engine('down');
+
+/**
+ * Ends the Pods, then stops the engine. Resolves with a turn of its own, when the engine has exited and so released its lock on the data
+ * folder. Rejects with a UserError if the kubeconfig of the engine is missing, or if the engine exits before its Pods have ended, unless
+ * another process has ended the engine meanwhile.
+ */
+export async function endEngine(
+  dataDir: string,
+  record: EngineRecord,
+  pid: number,
+  turn: Turn,
+  say: Say,
+  settings: DownSettings,
+): Promise<void> {
+  if (!existsSync(kubeconfigPath(dataDir))) throw new UserError(missingKubeconfig(dataDir, pid));
+  await turn.share();
+  const waiting = new AbortController();
+  const released = dataDirReleased(dataDir, waiting.signal);
+  released.catch(() => undefined);
+  const ended = new AbortController();
+  void released.then(
+    () => ended.abort(new UserError(`the engine stopped unexpectedly: run '${downAgain(dataDir)}' again`)),
+    () => undefined,
+  );
+  const signal = AbortSignal.any([ended.signal, settings.signal]);
+  try {
+    await endPods(dataDir, record, pid, say, { ...settings, signal });
+    await turn.own();
+    if (dataDirOwner(dataDir) !== pid) return;
+    say(`stopping the engine (PID ${pid})`);
+    sendSignal(pid, 'SIGTERM');
+    await untilAborted(settings.signal, released);
+  } finally {
+    waiting.abort();
+  }
+}
+
+async function endPods(
+  dataDir: string,
+  record: EngineRecord,
+  pid: number,
+  say: Say,
+  { gracePeriodSeconds, signal }: DownSettings,
+): Promise<void> {
+  const client = await clientFromKubeconfig(kubeconfigPath(dataDir));
+  const platform = nodePlatform('error');
+  const shortening = { client, platform, gracePeriodSeconds };
+  // The engine must still run, because its controllers delete the dependents. If the objects of sessions remained, the controllers would
+  // create their Pods again after the next start.
+  for (const session of readRecords(dataDir)) {
+    const deletion = { client, platform, say, limitMillis: OBJECTS_END_MILLIS, gracePeriodSeconds };
+    await withShortDeletions(shortening, signal, () => deleteObjects(session, deletion, signal));
+    removeRecord(dataDir, session.id);
+  }
+  writeEndingGrace(dataDir, gracePeriodSeconds);
+  sendSignal(pid, END_WORKLOADS);
+  await endAllPods(client, platform, record.nodeName, say, signal, gracePeriodSeconds);
+  await endContainers(dataDir, record.containerRuntimeEndpoint, platform, say, signal);
+}
+
+async function endContainers(
+  dataDir: string,
+  runtimeEndpoint: string | undefined,
+  platform: Platform,
+  say: Say,
+  signal: AbortSignal,
+): Promise<void> {
+  const endpoint = runtimeEndpoint ?? `unix://${containerdPaths(dataDir).socket}`;
+  const limited = AbortSignal.any([signal, AbortSignal.timeout(CONTAINERS_END_MILLIS)]);
+  // The engine may be restarting its own containerd, if that has just been killed.
+  if (runtimeEndpoint === undefined) await runtimeAnswers(endpoint, platform.timers, limited);
+  signal.throwIfAborted();
+  const runtime = await connectOwnRuntime(endpoint, dataDir, platform);
+  try {
+    await runtimeIdle(runtime, platform.timers, say, limited);
+  } catch (error) {
+    signal.throwIfAborted();
+    say(`some containers have not stopped: ${(error as Error).message}`);
+  } finally {
+    await runtime.close();
+  }
+}

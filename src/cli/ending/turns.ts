@@ -1,0 +1,81 @@
+/**
+ * Lets the processes that end an engine take turns: `lifepod down`, and the session that leaves the engine last. Also shows other processes
+ * that one of them is at work.
+ *
+ * Locks the data folder itself, so that nothing is created in a folder in which no engine has run, or on a full disk. Invariants:
+ *  1. A process looks for a stopped engine, starts or stops it, and removes what it has left, only while no other process has a turn.
+ *  2. Several processes may delete the Pods of a running engine at the same time, because a second `lifepod down` may set a shorter grace
+ *     period.
+ */
+import { closeSync, constants, openSync } from 'node:fs';
+import { tryFlock } from '../../platform/files.ts';
+import { untilAborted } from '../../platform/on-abort.ts';
+import { lockOpen } from '../session/file-locks.ts';
+
+export interface Turn {
+  /** Resolves when no other process has a turn of its own. */
+  share(): Promise<void>;
+  /** Resolves when no other process has a turn. Meanwhile, another process may have ended the engine. */
+  own(): Promise<void>;
+  release(): void;
+}
+
+const NO_TURN: Turn = { share: async () => undefined, own: async () => undefined, release: () => undefined };
+
+/** isBeingEnded() locks the folder for some milliseconds, of which a user must not read. */
+const PROBE_SECONDS = 0.1;
+
+/**
+ * Resolves with a shared turn. Calls `say` with a line before the first wait for another process. An abort of `signal` ends the waits. If there is
+ * no folder, all turns are free.
+ */
+export async function takeTurn(dataDir: string, say: (line: string) => void, signal: AbortSignal): Promise<Turn> {
+  const fd = openFolder(dataDir);
+  if (fd === undefined) return NO_TURN;
+  let hasSaid = false;
+  const lock = async (how: '--exclusive' | '--shared'): Promise<void> => {
+    signal.throwIfAborted();
+    if (tryFlock(fd, how, '--wait', String(PROBE_SECONDS))) return;
+    if (!hasSaid) say(`waiting for another process of lifepod, which is stopping the engine of ${dataDir}`);
+    hasSaid = true;
+    await untilAborted(signal, lockOpen(fd, how, signal));
+  };
+  const turn = { share: () => lock('--shared'), own: () => lock('--exclusive'), release: () => closeSync(fd) };
+  try {
+    await turn.share();
+    return turn;
+  } catch (error) {
+    turn.release();
+    throw error;
+  }
+}
+
+/** Resolves when no other process is ending the engine. Otherwise like takeTurn(). */
+export async function untilEnded(dataDir: string, say: (line: string) => void, signal: AbortSignal): Promise<void> {
+  const turn = await takeTurn(dataDir, say, signal);
+  try {
+    await turn.own();
+  } finally {
+    turn.release();
+  }
+}
+
+/** Returns whether another process is ending the engine; false if this user may not read the folder. */
+export function isBeingEnded(dataDir: string): boolean {
+  const fd = openFolder(dataDir);
+  if (fd === undefined) return false;
+  try {
+    return !tryFlock(fd, '--exclusive', '--nonblock');
+  } finally {
+    closeSync(fd);
+  }
+}
+
+function openFolder(path: string): number | undefined {
+  try {
+    return openSync(path, constants.O_RDONLY | constants.O_DIRECTORY);
+  } catch (error) {
+    if (['ENOENT', 'ENOTDIR', 'EACCES'].includes((error as NodeJS.ErrnoException).code ?? '')) return undefined;
+    throw error;
+  }
+}
