@@ -109,6 +109,11 @@ test('a Job continues if other Pods have replaced those that its node has ended,
       { description: 'see why one has failed', command: 'lifepod why old -n n' },
     ],
   });
+  const cron = object({ kind: 'CronJob', status: { active: [{ name: 'x' }] } });
+  const owners = [cron, job];
+  expect(worstPod(cron, [old, good], owners)).toBe(good);
+  const more = { title: 'cronjob/x', object: cron, pods: [old, good], owners };
+  expect(explainByPod(given(more), good, found).sentence).toMatch(/^cronjob\/x continues: it has its 1 ready Pod; /);
   const bad = pod('bad', 'Failed');
   expect(worstPod(job, [old, bad, good])).toBe(bad);
   expect(worstPod(object({ status: { active: 2 } }), [old, good])).toBe(old);

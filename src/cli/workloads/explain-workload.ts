@@ -53,7 +53,7 @@ export function worstPod(
   owners: readonly KubeObject[] = [object],
 ): Pod | undefined {
   const complete = owners.filter(isComplete).map(uidOf);
-  const unneeded = new Set([...replacedPods(object, pods), ...failedPods(pods, complete)]);
+  const unneeded = new Set([...replacedPods(object, pods, owners), ...failedPods(pods, complete)]);
   const left = pods.filter((pod) => !unneeded.has(pod));
   return newestFirst(left.length === 0 ? pods : left).sort((a, b) => rank(a) - rank(b))[0];
 }
@@ -83,14 +83,15 @@ const isDisrupted = ({ status }: Pod): boolean =>
 
 /**
  * A failed Pod is replaced if the workload has the wanted number of ready Pods, for example after a shutdown of the node. The Pods of a Job
- * that failed by themselves remain its trouble, because their successors may fail, too.
+ * that failed by themselves remain its trouble, because their successors may fail, too. A CronJob owns Jobs.
  */
-function replacedPods(object: KubeObject, pods: readonly Pod[]): Pod[] {
+function replacedPods(object: KubeObject, pods: readonly Pod[], owners: readonly KubeObject[]): Pod[] {
   const { spec, status } = object as WorkloadObject;
-  const ofJob = isJob(object) ? status?.active : undefined;
-  const wanted = spec?.replicas ?? status?.desiredNumberScheduled ?? ofJob ?? 0;
+  const jobs = owners.filter(isJob);
+  const ofJobs = jobs.reduce((sum, job) => sum + ((job as WorkloadObject).status?.active ?? 0), 0);
+  const wanted = spec?.replicas ?? status?.desiredNumberScheduled ?? ofJobs;
   if (wanted === 0 || readyPods(pods).length < wanted) return [];
-  return failedPods(pods).filter((pod) => !isJob(object) || isDisrupted(pod));
+  return failedPods(pods).filter((pod) => jobs.length === 0 || isDisrupted(pod));
 }
 
 function failureOf({ status }: WorkloadObject): string {
@@ -108,6 +109,8 @@ interface Given {
   namespace: string;
   object: KubeObject;
   pods: readonly Pod[];
+  /** The workload and the objects through which it creates Pods; absent: the workload. */
+  owners?: readonly KubeObject[];
   /** The Events of the workload and of the objects through which it creates Pods. */
   events: readonly CoreV1Event[];
   hints: Hints;
@@ -116,14 +119,14 @@ interface Given {
 
 /** Explains a workload by its worst Pod. `pod` is the result of worstPod(), and `found` its explanation. */
 export function explainByPod(
-  { title, namespace, object, pods, hints }: Given,
+  { title, namespace, object, pods, owners = [object], hints }: Given,
   pod: Pod,
   found: Explanation,
 ): Explanation {
   if (isComplete(object)) return explainComplete({ title, namespace, pods, hints }, found);
   const failure = failureOf(object);
   const others = pods.filter((each) => each !== pod);
-  const replaced = replacedPods(object, pods);
+  const replaced = replacedPods(object, pods, owners);
   if (failure === '' && replaced.length > 0 && readyPods([pod]).length > 0)
     return explainReplaced({ title, namespace, object, pods, hints }, replaced, found);
   const [other] = newestFirst(others).sort((a, b) => rank(a) - rank(b));
@@ -181,14 +184,14 @@ function explainReplaced(
   const ready = readyPods(pods).length;
   const [one, first] = [replaced.length === 1, replaced.slice(0, MOST_PODS)];
   const names = first.map(({ metadata }) => metadata.name).join(' ');
-  const continues = isJob(object);
+  const continues = isJob(object) || object.kind === 'CronJob';
   const { spec, status } = object as WorkloadObject;
   return {
     sentence: `${title} ${continues ? 'continues: it ' : ''}has its ${ready} ready Pod${ready === 1 ? '' : 's'}; ${replaced.length} failed Pod${one ? '' : 's'} of it still exist${one ? 's' : ''}, which ${one ? 'another Pod has' : 'other Pods have'} replaced.`,
     evidence: [
       found.sentence.replace(/\.$/, ''),
       ...listed(replaced),
-      ...(continues && status?.failed
+      ...(isJob(object) && status?.failed
         ? [`its status.failed is ${status.failed}, its spec.backoffLimit ${spec?.backoffLimit}`]
         : []),
     ],

@@ -38,7 +38,16 @@ export async function explainWorkload(
     );
   const workload = { kind: type.kind, name, namespace };
   const { object, owners, pods } = found;
-  const given = { title: `${type.names[0]}/${name}`, namespace, object, pods, events: [], hints, now: Date.now() };
+  const given = {
+    title: `${type.names[0]}/${name}`,
+    namespace,
+    object,
+    pods,
+    owners,
+    events: [],
+    hints,
+    now: Date.now(),
+  };
   const pod = worstPod(object, pods, owners);
   if (pod === undefined) {
     const events = await Promise.all(
