@@ -55,3 +55,8 @@ test('no test sleeps, is skipped, or excludes other tests with only', () => {
     .filter((path) => sleeping.test(read(path)) || /\b(test|it|describe)\.(only|skip|todo)\(/.test(read(path)));
   expect(wrong).toEqual([]);
 });
+
+test('all files are text, except the archives of data folders', () => {
+  const binary = files.filter((path) => read(path).includes('\0'));
+  expect(binary.filter((path) => !path.startsWith('test/data-folders/'))).toEqual([]);
+});
