@@ -28,9 +28,11 @@ async function archive(files: Record<string, unknown>, compress = (bytes: Buffer
 }
 const references = async (): Promise<string[]> => (await readArchive(file, signal)).names;
 const docker = (...names: unknown[]): unknown => [{ Config: 'c', RepoTags: names }];
+const DIGEST = `sha256:${'1'.repeat(64)}`;
 const oci = (annotations?: unknown): unknown => ({
-  manifests: [{ digest: 'sha256:1', ...(annotations === undefined ? {} : { annotations }) }],
+  manifests: [{ digest: DIGEST, ...(annotations === undefined ? {} : { annotations }) }],
 });
+const OTHER = `sha256:${'2'.repeat(64)}`;
 const OCI_NAME = 'org.opencontainers.image.ref.name';
 const CONTAINERD_NAME = 'io.containerd.image.name';
 
@@ -48,6 +50,15 @@ test.each<[string, Record<string, unknown>, string[]]>([
     ['docker.io/library/a:1'],
   ],
   ['tar with ./ before the names', { './manifest.json': docker('a:1') }, ['a:1']],
+  ['a tool that does not shorten paths', { './x/..//index.json': oci({ [OCI_NAME]: 'a:1' }) }, ['a:1']],
+  [
+    'containerd, of an image without a tag',
+    {
+      'manifest.json': docker(`a@${DIGEST}`),
+      'index.json': oci({ [CONTAINERD_NAME]: `docker.io/library/a@${DIGEST}` }),
+    },
+    [`a@${DIGEST}`, `docker.io/library/a@${DIGEST}`],
+  ],
   [
     'a tool that writes both formats',
     { 'manifest.json': docker('a:1', 'b:2'), 'index.json': oci({ [OCI_NAME]: 'b:2' }) },
@@ -61,6 +72,23 @@ test.each<[string, Record<string, unknown>, string[]]>([
 ])('the names in an archive of %s are read', async (_, files, names) => {
   await archive(files);
   expect(await references()).toEqual(names);
+});
+
+test.each<[string, Record<string, unknown>]>([
+  ['index.json', { 'index.json': oci({ [OCI_NAME]: `a@${OTHER}` }) }],
+  ['index.json, with a tag', { 'index.json': oci({ [CONTAINERD_NAME]: `a:1@${OTHER}` }) }],
+  ['manifest.json', { 'manifest.json': docker(`a@${OTHER}`) }],
+  [
+    'manifest.json beside an index',
+    { 'manifest.json': docker(`a@${OTHER}`), 'index.json': oci({ [OCI_NAME]: 'a:1' }) },
+  ],
+])('a name with the digest of another image is refused in %s', async (_, files) => {
+  await archive(files);
+  const refused = references();
+  await expect(refused).rejects.toBeInstanceOf(UserError);
+  await expect(refused).rejects.toThrow(
+    /^the archive .* names an image "a(:1)?@sha256:2{64}", but contains no image with this digest under this name: write it with a tag instead$/,
+  );
 });
 
 test.each([

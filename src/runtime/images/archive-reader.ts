@@ -1,6 +1,7 @@
 /** Reads image archives that `docker save` made or that have an OCI image layout, uncompressed or compressed with gzip or zstd. */
 import { createReadStream } from 'node:fs';
 import { open } from 'node:fs/promises';
+import { posix } from 'node:path';
 import { pipeline as connect, type Readable, Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createGunzip, createZstdDecompress } from 'node:zlib';
@@ -8,7 +9,7 @@ import { extract } from 'tar-stream';
 import { readProblem } from '../../machinery/read-problem.ts';
 import { UserError } from '../../platform/files.ts';
 import { MAKE_AGAIN } from './import-failure.ts';
-import { IMAGE_NAME_RULE, referenceError } from './references.ts';
+import { IMAGE_NAME_RULE, referenceError, storedName } from './references.ts';
 
 export type OnRead = (bytes: number) => void;
 
@@ -33,7 +34,8 @@ export interface OciDescriptor {
 }
 
 /**
- * Rejects with a UserError if the file cannot be read, is not an archive of images, contains no names, or contains an invalid name.
+ * Rejects with a UserError if the file cannot be read, is not an archive of images, contains no names, or contains an invalid name or one
+ * with the digest of another image.
  */
 export async function readArchive(file: string, signal: AbortSignal, onRead?: OnRead): Promise<ArchiveContent> {
   let indexes: Map<string, string>;
@@ -50,14 +52,17 @@ export async function readArchive(file: string, signal: AbortSignal, onRead?: On
   }
   const [docker, oci] = [indexes.get('manifest.json'), indexes.get('index.json')];
   if (docker === undefined && oci === undefined) throw notAnArchive(file);
-  let names: Set<string>;
   let index: OciIndex | undefined;
+  let named: Named[];
   try {
     index = oci === undefined ? undefined : ociIndex(JSON.parse(oci));
-    names = new Set([...dockerNames(JSON.parse(docker ?? '[]')), ...(index?.manifests ?? []).flatMap(ociName)]);
+    named = dockerNames(JSON.parse(docker ?? '[]')).map((name) => ({ name }));
+    for (const each of index?.manifests ?? [])
+      named.push(...ociName(each).map((name) => ({ name, digest: each.digest })));
   } catch {
     throw notAnArchive(file);
   }
+  const names = new Set(named.map(({ name }) => name));
   if (names.size === 0) {
     throw new UserError(
       `the images in ${file} have no name: write the archive with a name and a tag, as 'docker save NAME:TAG' or 'skopeo copy SOURCE oci-archive:FILE:NAME:TAG' do`,
@@ -70,7 +75,31 @@ export async function readArchive(file: string, signal: AbortSignal, onRead?: On
       `the archive ${file} names an image ${shown}: that is not a valid reference; ${IMAGE_NAME_RULE}`,
     );
   }
+  const untrue = withUntrueDigest(named);
+  if (untrue !== undefined) {
+    throw new UserError(
+      `the archive ${file} names an image ${JSON.stringify(untrue)}, but contains no image with this digest under this name: write it with a tag instead`,
+    );
+  }
   return { names: [...names], index };
+}
+
+interface Named {
+  name: string;
+  /** The digest in the index. manifest.json has none. */
+  digest?: unknown;
+}
+
+/**
+ * Returns a name with a digest that is not the digest of its image. containerd would accept the name, and a Pod that names an image by
+ * this digest would run another image.
+ */
+function withUntrueDigest(named: readonly Named[]): string | undefined {
+  const byDigest = named.filter(({ name }) => name.includes('@'));
+  const isTrue = ({ name, digest }: Named): boolean => name.endsWith(`@${digest}`);
+  const confirmed = new Set(byDigest.filter(isTrue).map(({ name }) => storedName(name)));
+  return byDigest.find((each) => !isTrue(each) && (each.digest !== undefined || !confirmed.has(storedName(each.name))))
+    ?.name;
 }
 
 const notAnArchive = (file: string): UserError =>
@@ -78,8 +107,8 @@ const notAnArchive = (file: string): UserError =>
     `${file} is not an archive of images: give a file made by 'docker save' or one with an OCI image layout`,
   );
 
-/** Returns the path without a leading `./`. */
-export const entryName = ({ name }: { name: string }): string => name.replace(/^\.\//, '');
+/** Returns the path in the form in which containerd compares it, for example without a leading `./`. */
+export const entryName = ({ name }: { name: string }): string => posix.normalize(name);
 
 /** The end of a tar file is missing after at least one whole header. */
 class Truncated extends Error {}
