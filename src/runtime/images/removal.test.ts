@@ -25,6 +25,31 @@ test('the removal of an image or its complete name first deletes its short name'
   expect(names).toEqual({});
 });
 
+test('a short name that another client deletes at the same time does not prevent the removal', async () => {
+  const { names, calls, connection } = containerd({ 'a:1': 'x', 'b:1': 'y', [A]: 'x', [B]: 'y' });
+  const unary = async <T>(method: string, request: { name?: string }, aborted: AbortSignal): Promise<T> => {
+    if (method.endsWith('Images/Delete') && (request.name === 'a:1' || request.name === 'b:1')) {
+      delete names[request.name];
+      throw new RuntimeCallError('NotFound', 'no such image');
+    }
+    return connection.unary(method, request, aborted);
+  };
+  const busy = { ...connection, unary } as Connection;
+  await removeImageName(busy, A, createVirtualTimers(), signal);
+  await removeWholeImage(busy, B, createVirtualTimers(), signal);
+  expect(calls).toEqual([`delete ${A}`, `remove ${B}`]);
+});
+
+test('the ID of an image is not taken for the short name of another', async () => {
+  const id = `sha256:${'0'.repeat(64)}`;
+  const { calls, connection } = containerd({ [id]: 'x', [`docker.io/library/${id}`]: 'y' });
+  const shownImage = { id: 'sha256:y', repoTags: [`docker.io/library/${id}`], repoDigests: [], size: 1, uid: null };
+  const unary = async <T>(method: string, request: object, aborted: AbortSignal): Promise<T> =>
+    method.endsWith('/ListImages') ? ({ images: [shownImage] } as T) : connection.unary(method, request, aborted);
+  await deleteShortNames({ ...connection, unary } as Connection, 'all', createVirtualTimers(), signal);
+  expect(calls).toEqual([]);
+});
+
 test('a complete name that does not exist is assigned before its short name is deleted', async () => {
   const { names, calls, connection } = containerd({ 'a:1': 'x', 'sha256:x': 'x' });
   await removeImageName(connection, A, createVirtualTimers(), signal);

@@ -8,6 +8,8 @@ import { imageStatus, listImages, removeImage } from '../cri/images/image-servic
 import { IMAGES, listNames } from './failed-import.ts';
 import { storedName } from './references.ts';
 
+/** CRI also assigns the ID of each image as a name. */
+const IMAGE_ID = /^sha256:[0-9a-f]{64}$/;
 const POLL_MILLIS = 5;
 const SETTLED_WITHIN_MILLIS = 30_000;
 
@@ -37,10 +39,10 @@ export async function removeImageName(
 ): Promise<void> {
   try {
     await deleteShortNames(connection, [name], timers, signal);
-    await connection.unary(`${IMAGES}/Delete`, { name, sync: true }, signal);
+    await deleteName(connection, name, signal);
   } catch (error) {
     if (hasCode(error, 'Unimplemented')) return removeImage(connection, name, signal);
-    if (!hasCode(error, 'NotFound')) throw error;
+    throw error;
   }
   await untilShown(connection, { name, shown: false }, timers, signal);
 }
@@ -59,15 +61,28 @@ export async function deleteShortNames(
   const shown = new Set((await listImages(connection, signal)).flatMap((image) => image.tags));
   for (const { name, target } of names) {
     const complete = storedName(name);
-    if (name === complete || !shown.has(complete) || (tags !== 'all' && !tags.includes(complete))) continue;
+    if (
+      IMAGE_ID.test(name) ||
+      name === complete ||
+      !shown.has(complete) ||
+      (tags !== 'all' && !tags.includes(complete))
+    )
+      continue;
     await connection
       .unary(`${IMAGES}/Create`, { image: { name: complete, target } }, signal)
       .catch((error: unknown) => {
         if (!hasCode(error, 'AlreadyExists')) throw error;
       });
     await untilShown(connection, { name: complete, shown: true }, timers, signal);
-    await connection.unary(`${IMAGES}/Delete`, { name, sync: true }, signal);
+    await deleteName(connection, name, signal);
   }
+}
+
+/** NotFound is success: another client may have deleted the name. */
+async function deleteName(connection: Connection, name: string, signal: AbortSignal): Promise<void> {
+  await connection.unary(`${IMAGES}/Delete`, { name, sync: true }, signal).catch((error: unknown) => {
+    if (!hasCode(error, 'NotFound')) throw error;
+  });
 }
 
 /** Resolves when CRI shows the name or no longer shows it, or after 30 s. Polls, because CRI does not report when it has processed a name. */
