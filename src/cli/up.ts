@@ -1,5 +1,6 @@
 /** `lifepod up`: runs the engine in this process. The process is in the foreground, or startDetached() has started it in the background. */
 
+import { forgetOwner } from '../engine/data-folder/lock-line.ts';
 import type { Engine } from '../engine/engine.ts';
 import { readEndingGrace } from '../engine/options/ending-grace.ts';
 import type { UpOptions } from '../engine/settings.ts';
@@ -118,6 +119,7 @@ export async function up(options: UpOptions): Promise<void> {
   if (end === 'pods-run' && !mayRunPods(options.dataDir)) end = 'no-pods';
   notices.say(stopText(end, options.dataDir, process.env));
   // The process holds the lock on the data folder, for which other commands wait. A remaining timer must not delay them.
+  forgetOwner(options.dataDir);
   process.exit();
 }
 

@@ -38,7 +38,7 @@ import { checkAuditPolicy } from './audit/audit-log.ts';
 import { createAuthorizers } from './authorization/authorizers.ts';
 import { createComponents } from './authorization/components.ts';
 import { checkDataFormat, migrate } from './data-folder/format.ts';
-import { forgetOwner, recordStopping } from './data-folder/lock-line.ts';
+import { recordStopping } from './data-folder/lock-line.ts';
 import { refuseUnusableFolder } from './data-folder/new-folder.ts';
 import { completeRestore } from './data-folder/replacement.ts';
 import { type OpenRegistry, openRegistry, serveApi } from './engine-api.ts';
@@ -145,7 +145,6 @@ async function stopped(dataDir: string, closers: AsyncDisposableStack, signal: A
   await aborted(signal);
   recordStopping(dataDir);
   await closers.disposeAsync();
-  forgetOwner(dataDir);
 }
 
 type StartedParts = Pick<Engine, 'endWorkloads' | 'shutDownNode'> & { port: number };
