@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -56,19 +57,29 @@ test('root can read the kubeconfigs of all engines that run, but a process that 
     { pid: 7, dataDir: '/d' },
     { pid: 8, dataDir: '/other' },
     { pid: 9, dataDir: '/claimed' },
-    { pid: 10, dataDir: undefined },
   ];
-  const owners = new Map(Object.entries({ '/d': 7, '/other': 8 }));
+  const locked = new Map([
+    [7, '/d'],
+    [8, '/other'],
+  ]);
   const read = (isRoot: boolean) =>
     readableFolders(
       USER,
       () => ['/copy', '/d'],
       isRoot,
       running,
-      (dataDir) => owners.get(dataDir),
+      (pid) => locked.get(pid),
     );
   expect(read(true)).toEqual(['/copy', '/d', '/other']);
   expect(read(false)).toEqual(['/copy', '/d']);
+});
+
+test('a folder with a named pipe in place of the lock is not read', () => {
+  const prepared = join(folder, 'prepared');
+  mkdirSync(prepared);
+  execFileSync('mkfifo', [join(prepared, 'lock')]);
+  const running = () => [{ pid: process.pid, dataDir: prepared }];
+  expect(readableFolders({}, () => [], true, running)).toEqual([]);
 });
 
 test('a command that finds no engine in the default folder names the engines whose kubeconfig the user has', () => {

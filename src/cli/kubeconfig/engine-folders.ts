@@ -2,7 +2,7 @@
 import { existsSync, realpathSync } from 'node:fs';
 import { delimiter, dirname, resolve } from 'node:path';
 import { dataDirOfCopy, dataDirsOf, invokingUser } from '../../engine/certificates/user-kubeconfigs.ts';
-import { engineProcesses, visibleOwner } from '../../engine/data-folder/engine-processes.ts';
+import { engineProcesses, folderOfLock } from '../../engine/data-folder/engine-processes.ts';
 import { DEFAULT_DATA_DIR, kubeconfigPath } from '../../engine/settings.ts';
 import { realFolder } from '../../platform/files.ts';
 import { shellQuoted } from '../../platform/programs/typed-program.ts';
@@ -45,19 +45,17 @@ export function foldersOfUser(
 }
 
 /**
- * Returns the folders of foldersOfUser(), and for root, who can read each kubeconfig, those of the engines that run. The lock of a folder
- * decides, because every user can choose the command line of a process.
+ * Returns the folders of foldersOfUser(), and for root, who can read each kubeconfig, those of the engines that run. The locks that
+ * processes have open decide, because every user can choose the command line of a process, and prepare the folder that it names.
  */
 export function readableFolders(
   env: NodeJS.ProcessEnv,
   ofUser = foldersOfUser,
   isRoot = process.geteuid?.() === 0,
   running = engineProcesses,
-  ownerOf = visibleOwner,
+  folderOf = folderOfLock,
 ): string[] {
-  const found = isRoot
-    ? running().flatMap(({ pid, dataDir }) => (dataDir && ownerOf(dataDir) === pid ? [dataDir] : []))
-    : [];
+  const found = isRoot ? running().flatMap(({ pid }) => folderOf(pid) ?? []) : [];
   return [...new Set([...ofUser(env), ...found])];
 }
 

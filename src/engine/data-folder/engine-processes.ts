@@ -160,8 +160,11 @@ const hasDeletedOpen = (pid: number, link: string): boolean =>
 /** A user can start a set-user-ID program of root with any file that this user can open, but not with a private file of root. */
 const isPrivateFile = (mode: number): boolean => (mode & 0o170077) === 0o100000;
 
-/** Returns undefined if the process has no lock open, or if this process finds another file at its path. */
-function folderOfLock(pid: number): string | undefined {
+/**
+ * Returns the data folder whose lock the process has open; undefined if it has none, or if this process finds another file at its path.
+ * Only root can see the open files of other users' processes.
+ */
+export function folderOfLock(pid: number): string | undefined {
   const lock = openFiles(pid).find(({ link, uid, mode, ino, dev }) => {
     if (link !== lockPath(dirname(link)) || !isOfRoot(uid) || !isPrivateFile(mode)) return false;
     const found = statSync(link, { throwIfNoEntry: false });
