@@ -23,3 +23,10 @@ test.each<[string, number, string | undefined, boolean]>([
   const found = unreportedNode(nodeOf(reportedAt), { nodeName, startedAt, now: NOW });
   expect(found).toEqual(isUnreported ? { reportedAt, startedAt } : undefined);
 });
+
+test('a node of an engine that has run for a minute has reported, also if the clock of the machine was set forward since', () => {
+  const reportedAt = NOW - 3_600_000;
+  const found = (age: number) => unreportedNode(nodeOf(reportedAt), { nodeName: 'n', startedAt: NOW - age, now: NOW });
+  expect(found(59_000)).toBeDefined();
+  expect(found(60_000)).toBeUndefined();
+});

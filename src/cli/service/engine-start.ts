@@ -47,15 +47,24 @@ function nodeNameIn(dataDir: string): string | undefined {
   }
 }
 
+/**
+ * Up to this age, an engine may be starting. If its node has not reported by then, the node lifecycle controller has set the state of the
+ * node to Unknown.
+ */
+export const START_MILLIS: Millis = 60_000;
+
 /** The resolution of timestamps in the API. */
 const RESOLUTION_MILLIS: Millis = 1000;
 
 /**
  * Returns undefined if the node has reported its state since the start of the engine, or if the engine is that of another node. A node agent
- * reports the state of its node when it starts. Until then, all facts about the node and its Pods are those of a former engine.
+ * reports the state of its node when it starts. Until then, all facts about the node and its Pods are those of a former engine. Returns
+ * undefined for an older engine, because its clock does not follow the machine's: if that one was set forward since the start, all reports
+ * seem to be from before the start.
  */
 export function unreportedNode(node: Node, engine: EngineStart): UnreportedNode | undefined {
   if (engine.nodeName !== undefined && engine.nodeName !== node.metadata.name) return undefined;
+  if (engine.now - engine.startedAt >= START_MILLIS) return undefined;
   const reportedAt = parseTime(readyCondition(node)?.lastHeartbeatTime);
   if (reportedAt === undefined || reportedAt + RESOLUTION_MILLIS > engine.startedAt) return undefined;
   return { reportedAt, startedAt: engine.startedAt };

@@ -17,7 +17,7 @@ import { manifestsFolder } from '../../node/static-pods/static-pods.ts';
 import { dataDirOwner, realFolder, UserError } from '../../platform/files.ts';
 import { processAgeMillis } from '../../platform/processes.ts';
 import { otherFolders } from '../kubeconfig/engine-folders.ts';
-import { type EngineStart, unreportedNode } from '../service/engine-start.ts';
+import { type EngineStart, START_MILLIS, unreportedNode } from '../service/engine-start.ts';
 import { isShim, logCommand, notRunning, waysToStart, withoutKubeconfig } from '../service/not-running.ts';
 import { runsAsService } from '../service/service-state.ts';
 import { certificateTroubles } from './certificates.ts';
@@ -33,9 +33,6 @@ export interface EngineReading {
   /** `nodes`: the Nodes that could be read. */
   troubles(nodes: readonly Node[]): Promise<Trouble[]>;
 }
-
-/** A younger engine whose node is not ready yet may not have started its DNS or written its nftables rules. */
-const START_MILLIS: Millis = 60_000;
 
 /**
  * `folder` may be a link. Rejects with a UserError if the engine is not running on this machine, and with EACCES if the user may not read
@@ -72,6 +69,7 @@ export async function readEngine(folder: string, now: Millis, ageMillis = proces
       ...readMemory(dataDir, pid),
     },
     async troubles(nodes) {
+      // An engine that is starting may not have started its DNS or written its nftables rules.
       const hasStarted = upMillis >= START_MILLIS || nodes.some((node) => isReadyNow(node, start));
       return [
         ...messages('Disk', diskTroubles(dataDir)),
