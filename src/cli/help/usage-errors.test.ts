@@ -77,6 +77,9 @@ test('a type and a name that are two words are joined in the advice for why', ()
   expect(said('lifepod why', 'job, fin')).toBe(
     "too many arguments: job, fin (did you mean 'lifepod why job/fin'?); see 'lifepod why --help'",
   );
+  expect(said('lifepod why', 'deployment.apps, web')).toContain("(did you mean 'lifepod why deployment.apps/web'?)");
+  expect(said('lifepod why', 'pod, web')).toContain("(did you mean 'lifepod why pod/web'?)");
+  expect(said('lifepod why', 'web, db')).toBe("too many arguments: web, db; see 'lifepod why --help'");
   expect(said('lifepod why', 'job/a, job/b')).toBe("too many arguments: job/a, job/b; see 'lifepod why --help'");
   expect(said('lifepod timeline', 'a, b')).toBe("too many arguments: a, b; see 'lifepod timeline --help'");
 });

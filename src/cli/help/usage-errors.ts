@@ -1,5 +1,6 @@
 /** Rewrites the errors that commander reports about the arguments of a command: as one sentence, in the form of lifepod's other errors. */
 import { Command, type Option } from 'commander';
+import { isPodType, workloadKind } from '../workloads/type-names.ts';
 import { allCommands, fullName } from './help-format.ts';
 
 /** Must be called after all commands have been added. */
@@ -78,8 +79,9 @@ function shortened(message: string, name: string): string {
 
 /** kubectl also accepts the type and the name of an object as two words. */
 function meantWorkload(excess: string, name: string): string {
-  const [, type, object] = /^([A-Za-z.]+), ([^,\s]+)$/.exec(excess) ?? [];
-  return object === undefined || !name.endsWith(' why') ? '' : ` (did you mean '${name} ${type}/${object}'?)`;
+  const [, type = '', object] = /^([^,]+), ([^,\s/]+)$/.exec(excess) ?? [];
+  const isMeant = object !== undefined && (isPodType(type) || workloadKind(type) !== undefined);
+  return isMeant && name.endsWith(' why') ? ` (did you mean '${name} ${type}/${object}'?)` : '';
 }
 
 const longOf = (flags: string): string => /--[\w-]+/.exec(flags)?.[0] ?? flags;

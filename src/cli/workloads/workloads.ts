@@ -14,6 +14,7 @@ import type { Client } from '../../client/client.ts';
 import { type KubeObject, type ResourceRef, uidOf } from '../../machinery/meta.ts';
 import { isApiError } from '../../machinery/status.ts';
 import { UserError } from '../../platform/files.ts';
+import { isPodType, WORKLOAD_NAMES, workloadKind } from './type-names.ts';
 
 export interface WorkloadType {
   kind: string;
@@ -24,18 +25,21 @@ export interface WorkloadType {
   through?: ResourceRef;
 }
 
+const type = (kind: keyof typeof WORKLOAD_NAMES, resource: ResourceRef, through?: ResourceRef): WorkloadType => ({
+  kind,
+  names: WORKLOAD_NAMES[kind],
+  resource,
+  ...(through === undefined ? {} : { through }),
+});
+
 export const WORKLOAD_TYPES: readonly WorkloadType[] = [
-  { kind: 'Deployment', names: ['deployment', 'deployments', 'deploy'], resource: DEPLOYMENTS, through: REPLICA_SETS },
-  { kind: 'StatefulSet', names: ['statefulset', 'statefulsets', 'sts'], resource: STATEFUL_SETS },
-  { kind: 'DaemonSet', names: ['daemonset', 'daemonsets', 'ds'], resource: DAEMON_SETS },
-  { kind: 'ReplicaSet', names: ['replicaset', 'replicasets', 'rs'], resource: REPLICA_SETS },
-  {
-    kind: 'ReplicationController',
-    names: ['replicationcontroller', 'replicationcontrollers', 'rc'],
-    resource: REPLICATION_CONTROLLERS,
-  },
-  { kind: 'Job', names: ['job', 'jobs'], resource: JOBS },
-  { kind: 'CronJob', names: ['cronjob', 'cronjobs', 'cj'], resource: CRON_JOBS, through: JOBS },
+  type('Deployment', DEPLOYMENTS, REPLICA_SETS),
+  type('StatefulSet', STATEFUL_SETS),
+  type('DaemonSet', DAEMON_SETS),
+  type('ReplicaSet', REPLICA_SETS),
+  type('ReplicationController', REPLICATION_CONTROLLERS),
+  type('Job', JOBS),
+  type('CronJob', CRON_JOBS, JOBS),
 ];
 
 export interface WorkloadName {
@@ -46,7 +50,7 @@ export interface WorkloadName {
 /** Parses TYPE/NAME. Returns undefined for the name of a Pod, with or without `pod/`. Throws a UserError for any other text. */
 export function workloadName(given: string): WorkloadName | undefined {
   const [word = '', name, ...more] = given.split('/');
-  if (name === undefined || /^(pods?|po)$/.test(word)) return undefined;
+  if (name === undefined || isPodType(word)) return undefined;
   const type = workloadType(word);
   if (type !== undefined && name !== '' && more.length === 0) return { type, name };
   const types = WORKLOAD_TYPES.map(({ names }) => `${names[0]}/NAME`).join(', ');
@@ -55,7 +59,7 @@ export function workloadName(given: string): WorkloadName | undefined {
 
 /** Finds a workload type by its name in kubectl, with or without the group, such as deployment.apps. */
 export const workloadType = (word: string): WorkloadType | undefined =>
-  WORKLOAD_TYPES.find(({ names }) => names.includes(word.toLowerCase().split('.')[0] ?? ''));
+  WORKLOAD_TYPES.find(({ kind }) => kind === workloadKind(word));
 
 export interface Workload {
   object: KubeObject;
