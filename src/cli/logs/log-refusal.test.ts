@@ -109,6 +109,8 @@ test('lifepod logs says that a lost container has no log, also after a restore',
       `container c in pod web has no log of its previous ${lost}`,
     );
   expect(text(badRequest(`${WAITS} - no logs yet`), { state })).toContain('has never started');
+  const other = 'pods "web" not found';
+  expect(text(badRequest(other), { state, containerID: 'containerd://1' })).toBe(other);
 });
 
 test.each<[string, Pod['status'], ContainerKind, string]>([

@@ -21,9 +21,9 @@ export function logRefusal(error: ApiError, pod: Pod, container: PodContainer, h
   const log = (option = ''): string => hints.lifepod(`logs ${name} -n ${namespace} -c ${container.name}${option}`);
   const why = `'${hints.lifepod(`why ${name} -n ${namespace}`)}' shows`;
   const isPrevious = /^previous terminated container .* not found$/.test(message);
+  if (!isPrevious && !/^container .* is (?:waiting to start|not available)/.test(message)) return error;
   if (isLost(container, isPrevious)) return lostLog(pod, container, isPrevious, hints);
   if (isPrevious && hasRun(container)) return new UserError(`${message}: '${log()}' prints the log of its latest run`);
-  if (!isPrevious && !/^container .* is (?:waiting to start|not available)/.test(message)) return error;
   if (container.status?.state?.terminated !== undefined || hasEnded(pod)) return neverStarted(pod, container, hints);
   if (!isPrevious && !waitsForItsTurn(pod, container)) return new UserError(`${message}; ${why} what to do`);
   if (container.kind === 'defer' && pod.status?.termination === undefined)
