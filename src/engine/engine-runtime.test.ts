@@ -2,11 +2,13 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Server, ServerCredentials } from '@grpc/grpc-js';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { nodePlatform } from '../platform/node-js.ts';
 import { serviceCommands } from '../platform/programs/service-commands.ts';
 import { rootProgram } from '../platform/programs/typed-program.ts';
-import { connectOwnRuntime, otherRuntime } from './engine-runtime.ts';
+import { silentLog } from '../platform/silent-log.ts';
+import { containerd, serveContainerd } from '../runtime/images/containerd-fixture.ts';
+import { completeNames, connectOwnRuntime, otherRuntime } from './engine-runtime.ts';
 import { startRuntimeHint } from './options/runtime-endpoint.ts';
 
 test('connecting to a containerd without its CRI plugin fails with the setting to change', async () => {
@@ -22,6 +24,28 @@ test('connecting to a containerd without its CRI plugin fails with the setting t
     );
   } finally {
     server.forceShutdown();
+    rmSync(folder, { recursive: true, force: true });
+  }
+});
+
+test('short names of images that cannot be completed do not prevent the start, but are logged', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'lifepod-short-names-'));
+  const endpoint = `unix://${join(folder, 'c.sock')}`;
+  const { names, connection } = containerd({ 'web:1': 'x', 'sha256:x': 'x' });
+  const server = await serveContainerd(endpoint, connection, (method) => {
+    if (method.endsWith('Images/Create')) throw new Error('no space left on device');
+  });
+  const warn = vi.fn();
+  const platform = { ...nodePlatform('error'), log: { ...silentLog, warn } };
+  try {
+    await completeNames(endpoint, platform, new AbortController().signal);
+    expect(warn.mock.calls).toEqual([
+      [expect.stringContaining('short names'), { error: expect.stringContaining('no space left') }],
+    ]);
+    expect(Object.keys(names)).toEqual(['web:1', 'sha256:x']);
+    await expect(completeNames(endpoint, platform, AbortSignal.abort())).rejects.toThrow();
+  } finally {
+    server.close();
     rmSync(folder, { recursive: true, force: true });
   }
 });

@@ -63,7 +63,7 @@ export async function startRuntime(
   closers.defer(() => runtime.close());
   if (containerd !== undefined) {
     await ensureSandboxImage(runtime, endpoint, dataDir, platform, signal);
-    await completeNames(endpoint, platform.timers, signal);
+    await completeNames(endpoint, platform, signal);
   }
   const { name } = await runtime.version(signal);
   const config: RuntimeConfig =
@@ -217,11 +217,21 @@ async function startPrivate(
   return containerd;
 }
 
-/** Earlier versions of lifepod also assigned short names such as web:1, which CRI shows but cannot find or remove. */
-async function completeNames(endpoint: string, timers: Timers, signal: AbortSignal): Promise<void> {
+/**
+ * Earlier versions of lifepod also assigned short names such as web:1, which CRI shows but cannot find or remove. The engine also runs with
+ * these names, so an error, for example because the disk is full, does not prevent its start.
+ */
+export async function completeNames(
+  endpoint: string,
+  { timers, log }: Pick<Platform, 'timers' | 'log'>,
+  signal: AbortSignal,
+): Promise<void> {
   const connection = connect(endpoint);
   try {
     await deleteShortNames(connection, 'all', timers, signal);
+  } catch (error) {
+    if (signal.aborted) throw error;
+    log.warn('cannot complete the short names of images; the next start tries again', { error: String(error) });
   } finally {
     connection.close();
   }
