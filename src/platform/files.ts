@@ -6,7 +6,6 @@ import {
   constants,
   fstatSync,
   fsyncSync,
-  ftruncateSync,
   lstatSync,
   openSync,
   readFileSync,
@@ -19,7 +18,7 @@ import {
 import { basename, dirname, join, resolve } from 'node:path';
 import { foreignContent, foreignFolder, foreignLink } from './folder-owners.ts';
 import { createFolders, creationProblem, isOtherThanFolder } from './folders/folders.ts';
-import { namingFile } from './folders/written-file.ts';
+import { namingFile, overwriteLine } from './folders/written-file.ts';
 import { missingProgram } from './programs/programs.ts';
 
 /** An error that a user of the command line can fix. The user sees only the message, which explains the cause and, if known, the fix. */
@@ -220,13 +219,11 @@ export function lockDataDir(dataDir: string, role: DataDirRole = 'engine'): Data
     ensureDataDir(dataDir);
     return lockDataDir(dataDir, role);
   }
-  // Overwriting the file in place needs no space on a full disk.
-  const written = namingFile(lockPath(dataDir), () => writeSync(fd, `${process.pid} ${role}\n`, 0));
-  ftruncateSync(fd, written);
+  namingFile(lockPath(dataDir), () => overwriteLine(fd, `${process.pid} ${role}`));
   return {
     release() {
       // Otherwise, this process would be taken for the next owner until that one has written its PID.
-      ftruncateSync(fd, 0);
+      overwriteLine(fd, '');
       closeSync(fd);
     },
   };

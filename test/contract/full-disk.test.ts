@@ -15,6 +15,8 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { forgetOwner } from '../../src/engine/data-folder/lock-line.ts';
+import { dataDirOwner, lockDataDir } from '../../src/platform/files.ts';
 import { copyLmdbFile } from '../../src/store/lmdb/copy-file.ts';
 import { openLmdbStore } from '../../src/store/lmdb/lmdb-store.ts';
 import { StorageFullError, type Store, type Txn } from '../../src/store/store.ts';
@@ -109,6 +111,19 @@ describe.each([
   { name: 'tmpfs', mount: inMemory },
   { name: 'ext4', mount: onExt4 },
 ])('on $name', ({ mount }) => {
+  test('an engine that has stopped can lock its data folder again after the disk has become full', () => {
+    mount(8);
+    mkdirSync(folder, { mode: 0o700 });
+    const lock = lockDataDir(folder);
+    forgetOwner(folder);
+    lock.release();
+    for (const bytes of [MEBIBYTE, 4096, 1]) while (fillMore(bytes));
+    execFileSync('sync', ['-f', disk]);
+    const again = lockDataDir(folder);
+    expect(dataDirOwner(folder)).toBe(process.pid);
+    again.release();
+  });
+
   test('a writer that meets a full disk and is killed loses no acknowledged write and corrupts nothing', async () => {
     mount(64);
     const written = new Map<string, number>();

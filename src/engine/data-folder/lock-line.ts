@@ -2,8 +2,9 @@
  * Changes the line of a lock file, while an engine holds the lock: the PID of the engine, its DataDirRole, and `stopping` while the engine
  * stops. Other processes read the line without a lock, so each change is one write, and the line never ends before its last word.
  */
-import { closeSync, constants, ftruncateSync, openSync, writeSync } from 'node:fs';
+import { closeSync, constants, openSync, writeSync } from 'node:fs';
 import { lockPath, readTextIfPresent } from '../../platform/files.ts';
+import { overwriteLine } from '../../platform/folders/written-file.ts';
 
 const STOPPING = 'stopping';
 
@@ -21,12 +22,12 @@ function change(dataDir: string, act: (fd: number) => void): void {
 /** Makes the engine with the PID one that no session stops: replaces the role `session`. */
 export function keepSessionEngine(dataDir: string, pid: number): void {
   // A reader sees the old or the new word, because the line keeps its length.
-  change(dataDir, (fd) => writeSync(fd, `${pid} ${'engine'.padEnd('session'.length)}\n`, 0));
+  change(dataDir, (fd) => writeSync(fd, `${pid} ${'engine'.padEnd('session'.length)}`, 0));
 }
 
 /** Records that this process, the engine, is stopping. Never throws: the engine must stop even if its folder was deleted. */
 export function recordStopping(dataDir: string): void {
-  changeOwn(dataDir, ([pid, role], fd) => writeSync(fd, `${pid} ${role} ${STOPPING}\n`, 0));
+  changeOwn(dataDir, ([pid, role], fd) => overwriteLine(fd, `${pid} ${role} ${STOPPING}`));
 }
 
 /**
@@ -34,7 +35,7 @@ export function recordStopping(dataDir: string): void {
  * written its own line. Never throws.
  */
 export function forgetOwner(dataDir: string): void {
-  changeOwn(dataDir, (_, fd) => ftruncateSync(fd, 0));
+  changeOwn(dataDir, (_, fd) => overwriteLine(fd, ''));
 }
 
 function changeOwn(dataDir: string, act: (words: string[], fd: number) => void): void {

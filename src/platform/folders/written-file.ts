@@ -1,3 +1,5 @@
+import { fstatSync, writeSync } from 'node:fs';
+
 /** Calls `write` and returns its result. Adds the path to an error, because the error of a failed write lacks it. */
 export function namingFile<T>(path: string, write: () => T): T {
   try {
@@ -5,4 +7,9 @@ export function namingFile<T>(path: string, write: () => T): T {
   } catch (error) {
     throw Object.assign(error as Error, { path });
   }
+}
+
+/** Pads the line to the size of the file, so that one write replaces the whole former line, and needs no space on a full disk. */
+export function overwriteLine(fd: number, line: string): void {
+  writeSync(fd, `${line.padEnd(fstatSync(fd).size - 1)}\n`, 0);
 }
