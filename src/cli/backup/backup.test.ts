@@ -228,6 +228,15 @@ test('a restore with --force replaces a damaged version, which everything else r
   }
 });
 
+test('a restore with --force replaces a damaged engine record', async () => {
+  await backup(file, { dataDir }, never);
+  for (const damaged of ['', '{']) {
+    write('engine.json', damaged);
+    await restore(file, { dataDir, force: true }, never);
+    expect(JSON.parse(read(dataDir, 'engine.json'))).toMatchObject({ nodeName: 'node-1', state: 'up' });
+  }
+});
+
 test('a restore that fails creates no folder and changes none', async () => {
   await backup(file, { dataDir }, never);
   const other = join(folder, 'other');

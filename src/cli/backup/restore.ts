@@ -162,7 +162,7 @@ async function prepare(file: string, dataDir: string, { files }: Manifest, signa
   const { containerRuntimeEndpoint = '' } = record;
   await refuseRuntimeChange(
     { dataDir, containerRuntimeEndpoint },
-    settledRecord(dataDir),
+    formerRecord(dataDir),
     nodePlatform('error'),
     'restore to another --data-dir, because the backup is of an engine with another --container-runtime-endpoint',
   );
@@ -175,6 +175,16 @@ async function prepare(file: string, dataDir: string, { files }: Manifest, signa
   for (const each of folders) syncFolder(each);
   syncFolder(folder);
   return volumes;
+}
+
+/** Returns undefined if the record is damaged, because a restore must be able to replace it. */
+function formerRecord(dataDir: string): EngineRecord | undefined {
+  try {
+    return settledRecord(dataDir);
+  } catch (error) {
+    if (error instanceof UserError) return undefined;
+    throw error;
+  }
 }
 
 async function extractTo(

@@ -3,12 +3,13 @@
  * of the first one, and the Pods in it, so every start and restore is refused until `lifepod down` has ended them. Only root can learn
  * which files an engine has open, so the functions find nothing for other users.
  */
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { UserError } from '../../platform/files.ts';
 import type { Timers } from '../../platform/platform.ts';
 import { haveEnded } from '../../platform/processes.ts';
 import { rootCommand } from '../../platform/programs/typed-program.ts';
 import { hasProcesses, hasRuntime } from '../leftovers.ts';
-import { readEngineRecord } from '../settings.ts';
 import { lostEngines, movedEngines } from './engine-processes.ts';
 import { isReplacing } from './replacement.ts';
 
@@ -32,8 +33,8 @@ export interface LostReaders {
 const OF_ROOT: LostReaders = {
   engines: (dataDir) => lostEngines(dataDir),
   movedTo: (dataDir) => movedEngines(dataDir)[0]?.folder,
-  // A restore that was interrupted may have moved the record.
-  hasRecord: (dataDir) => readEngineRecord(dataDir) !== undefined || isReplacing(dataDir),
+  // A restore that was interrupted may have moved the record. A restore can replace a damaged one.
+  hasRecord: (dataDir) => existsSync(join(dataDir, 'engine.json')) || isReplacing(dataDir),
   hasProcesses,
   hasRuntime,
 };
