@@ -1,3 +1,5 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -51,6 +53,14 @@ test('two processes that share turns both get a turn of their own, one after the
       turn.release();
     }),
   );
+});
+
+test('a session that starts is not taken for a process that ends the engine', async () => {
+  const starting = spawn('flock', [folder, 'sh', '-c', 'echo locked; sleep 0.1'], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  await once(starting.stdout, 'data');
+  expect(isBeingEnded(folder)).toBe(false);
 });
 
 test('an abort ends the wait for a turn, with the reason of the signal', async () => {

@@ -22,8 +22,8 @@ export interface Turn {
 
 const NO_TURN: Turn = { share: async () => undefined, own: async () => undefined, release: () => undefined };
 
-/** isBeingEnded() locks the folder for some milliseconds, of which a user must not read. */
-const PROBE_SECONDS = 0.1;
+/** isBeingEnded() and untilEnded() lock the folder for some milliseconds, in which no engine is being ended. */
+const PROBE_SECONDS = 0.5;
 
 /**
  * Resolves with a shared turn. Calls `say` with a line before the first wait for another process. An abort of `signal` ends the waits. If there is
@@ -65,7 +65,7 @@ export function isBeingEnded(dataDir: string): boolean {
   const fd = openFolder(dataDir);
   if (fd === undefined) return false;
   try {
-    return !tryFlock(fd, '--exclusive', '--nonblock');
+    return !tryFlock(fd, '--exclusive', '--wait', String(PROBE_SECONDS));
   } finally {
     closeSync(fd);
   }
