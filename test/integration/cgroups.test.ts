@@ -1,7 +1,7 @@
 /** Uses real control groups with processes in them, on a hybrid machine of both versions. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
 import { CGROUP_ROOT, type Cgroups, openCgroups } from '../../src/platform/control-groups/cgroups.ts';
@@ -58,3 +58,19 @@ test.runIf(roots.length === 2)(
     expect(readFileSync(join(unified, group, 'a/b/hugetlb.2MB.max'), 'utf8').trim()).toBe(String(2 ** 22));
   },
 );
+
+test.runIf(roots.length === 2)('a group with a threaded child is removed', async () => {
+  cgroups = await openCgroups(unified);
+  await cgroups.set(`${group}/a`, {});
+  const child = spawn('sleep', ['600'], { stdio: 'ignore' });
+  await once(child, 'spawn');
+  const exited = once(child, 'exit');
+  mkdirSync(join(unified, group, 'a/threads'));
+  writeFileSync(join(unified, group, 'a/threads/cgroup.type'), 'threaded');
+  writeFileSync(join(unified, group, 'a/cgroup.procs'), String(child.pid));
+  writeFileSync(join(unified, group, 'a/threads/cgroup.threads'), String(child.pid));
+  expect([await cgroups.hasProcesses(group), await cgroups.hasProcesses(`${group}/a`)]).toEqual([true, true]);
+  await cgroups.remove(group);
+  expect(await exited).toEqual([null, 'SIGKILL']);
+  expect(existsSync(join(unified, group))).toBe(false);
+});

@@ -43,9 +43,14 @@ export async function killIn(folder: string): Promise<void> {
   }
 }
 
-/** Resolves with PIDs; a process in a PID namespace that this process cannot see has the PID 0. */
+/**
+ * Resolves with PIDs; a process in a PID namespace that this process cannot see has the PID 0. A container that may write to its group can
+ * create threaded groups: Linux refuses to list their processes, which are in the list of the group above them that is not threaded.
+ */
 export async function processesIn(group: string): Promise<string[]> {
-  const pids = (await readFile(join(group, 'cgroup.procs'), 'utf8').catch(gone)) ?? '';
+  const listed = readFile(join(group, 'cgroup.procs'), 'utf8');
+  const pids =
+    (await listed.catch((error: NodeJS.ErrnoException) => (error.code === 'ENOTSUP' ? '' : gone(error)))) ?? '';
   return pids.split('\n').filter((line) => line !== '');
 }
 
