@@ -193,6 +193,11 @@ test.each([
     'local/node_modules/lifepod',
     'install it, or type: npm install --prefix FOLDER/local node@24',
   ],
+  [
+    'an installation with an unusual path',
+    "it's/lib/node_modules/lifepod",
+    "install it, or type: npm install --prefix 'FOLDER/it'\\''s/lib/lifepod-node' node@24",
+  ],
 ])('without a suitable Node.js, the launcher of %s says what to type', async (_, root, remedy) => {
   nodeAt('second/node', 'v20.19.2');
   const found = `${folder}/second/node is v20.19.2`;
