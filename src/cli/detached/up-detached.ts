@@ -11,6 +11,7 @@ import { kubeconfigPath, readEngineRecord, type UpOptions } from '../../engine/s
 import { gitCommit, LIFEPOD_VERSION, shortCommit } from '../../engine/version.ts';
 import { dataDirOwner, isSessionEngine, UserError } from '../../platform/files.ts';
 import { commandLineOf } from '../../platform/processes.ts';
+import { untilEnded } from '../ending/turns.ts';
 import { effectOfKill, hintsFor, waysToStop } from '../hints.ts';
 import { grantKubeconfig, printKubeconfig } from '../kubeconfig/own-kubeconfig.ts';
 import { withoutKubeconfig } from '../service/not-running.ts';
@@ -23,10 +24,12 @@ import { startDetached } from './detach.ts';
 const PATIENCE_MILLIS = 60_000;
 
 /**
- * Prints the command that sets KUBECONFIG. Rejects with a UserError if the engine does not start, or if an engine runs with other options,
+ * Waits while another process ends the engine, then prints the command that sets KUBECONFIG. Rejects with a UserError if the engine does not start, or if an engine runs with other options,
  * in another version, or for a session.
  */
 export async function upDetached(options: UpOptions): Promise<void> {
+  const say = (line: string): void => void process.stderr.write(`${line}\n`);
+  await untilEnded(options.dataDir, say, new AbortController().signal);
   let pid: number | undefined;
   const ready = await startDetached(options).catch((error: unknown) => {
     pid = runningPid(error);

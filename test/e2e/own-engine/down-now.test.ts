@@ -11,7 +11,7 @@ import { pod } from '../../support/manifests.ts';
 const IGNORES_STOP = [{ name: 'app', script: 'trap "" TERM; while :; do sleep 3600 & wait $!; done' }];
 const LONG = { terminationGracePeriodSeconds: 3000 };
 
-test('Ctrl+C ends lifepod down with one line, and lifepod down --now beside another one ends the Pods soon, with their destructors', async () => {
+test('Ctrl+C ends lifepod down with one line, for which up --detach waits, and lifepod down --now beside another one ends the Pods soon, with their destructors', async () => {
   const scratch = scratchFolder();
   try {
     const lifepod = await startLifepod({ scratch });
@@ -26,11 +26,20 @@ test('Ctrl+C ends lifepod down with one line, and lifepod down --now beside anot
     const first = spawn(LAUNCHER, ['down', '--data-dir', lifepod.dataDir], { stdio: ['ignore', 'pipe', 'pipe'] });
     const [closed, errors] = [once(first, 'close'), text(first.stderr)];
     let said = '';
-    for await (const chunk of first.stdout) {
+    for await (const chunk of first.stdout.iterator({ destroyOnReturn: false })) {
       said += String(chunk);
       if (said.includes('ending default/with-list') && said.includes('ending default/fixed-node-1')) break;
     }
+    first.stdout.resume();
+    const up = spawn(LAUNCHER, ['up', '--detach', '--data-dir', lifepod.dataDir], {
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    const [upClosed, printed] = [once(up, 'close'), text(up.stdout)];
+    const [waits] = await once(up.stderr, 'data');
+    expect(String(waits)).toContain('waiting for another process of lifepod');
+    up.stderr.resume();
     first.kill('SIGINT');
+    expect([(await upClosed)[0], await printed]).toEqual([0, `export KUBECONFIG=${lifepod.dataDir}/kubeconfig\n`]);
     expect((await closed)[0]).toBe(130);
     expect(await errors).toBe(
       `lifepod: interrupted: Pods that are ending continue to end; type 'lifepod down --data-dir ${lifepod.dataDir}' again\n`,
