@@ -1,6 +1,6 @@
 /**
- * Lets the processes that end an engine take turns: `lifepod down`, and the session that leaves the engine last. Also shows other processes
- * that one of them is at work.
+ * Lets the processes that end an engine take turns: `lifepod down`, the session that leaves the engine last, and a session that starts a
+ * failed engine again to end its Pods. Also shows other processes that one of them is at work.
  *
  * Locks the data folder itself, so that nothing is created in a folder in which no engine has run, or on a full disk. Invariants:
  *  1. A process looks for a stopped engine, starts or stops it, and removes what it has left, only while no other process has a turn.

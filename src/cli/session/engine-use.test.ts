@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { ensurePrivateFolder, lockDataDir } from '../../platform/files.ts';
 import { takeTurn } from '../ending/turns.ts';
-import { leaveEngine } from './engine-use.ts';
-import { createRecord } from './session-records.ts';
+import { leaveEngine, restartEngine } from './engine-use.ts';
+import { createRecord, removeRecord } from './session-records.ts';
 
 let folder: string;
 let said: string[];
@@ -38,4 +38,17 @@ test('a session that ends while lifepod down ends the engine says so, and leaves
   expect(readdirSync(join(folder, 'sessions'))).toEqual(['gate']);
   other.release();
   lock.release();
+});
+
+test('a session whose engine has failed leaves the restart to another process that ends the engine', async () => {
+  const record = createRecord(folder);
+  const other = await takeTurn(folder, output.say, new AbortController().signal);
+  await other.own();
+  const waits = Promise.withResolvers<void>();
+  const restarted = restartEngine(folder, record, () => waits.resolve());
+  await waits.promise;
+  removeRecord(folder, record.id);
+  other.release();
+  expect(await restarted).toBeUndefined();
+  record.abandon();
 });

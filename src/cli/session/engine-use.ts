@@ -33,7 +33,7 @@ import { nodePlatform, systemTimers } from '../../platform/node-js.ts';
 import { onAbort } from '../../platform/on-abort.ts';
 import { startDetached } from '../detached/detach.ts';
 import { onlyFinalizersLeft } from '../end-pods.ts';
-import { isBeingEnded } from '../ending/turns.ts';
+import { isBeingEnded, takeTurn } from '../ending/turns.ts';
 import { errorLine, failureText } from '../failures.ts';
 import { hintsFor, waysToStop } from '../hints.ts';
 import { kubeconfigNotes, usableKubeconfig } from '../kubeconfig/own-kubeconfig.ts';
@@ -167,17 +167,27 @@ async function clearFailedStart(dataDir: string, say: Say): Promise<void> {
   if (readRecords(dataDir).length === 0) await downWithoutPods(dataDir, say);
 }
 
-/** Starts the session's engine again after it has ended unexpectedly, so that its Pods can end. */
-export async function restartEngine(dataDir: string, say: Say): Promise<HttpClient> {
-  const gate = await lockGate(dataDir, new AbortController().signal);
+/**
+ * Starts the session's engine again after it has ended unexpectedly, so that its Pods can end. Waits while another process ends the engine.
+ * Resolves with undefined if that process has deleted the objects of the session.
+ */
+export async function restartEngine(dataDir: string, record: OwnRecord, say: Say): Promise<HttpClient | undefined> {
+  const { signal } = new AbortController();
+  const gate = await lockGate(dataDir, signal);
   try {
-    if (dataDirOwner(dataDir) === undefined) {
-      say('the engine is not running: starting it to end its Pods gracefully');
-      const { signal } = new AbortController();
-      // The port of the API may have changed.
-      say(readyText(await startDetached({ dataDir, anyPort: true, forSessions: true }, signal)));
+    const turn = await takeTurn(dataDir, say, signal);
+    try {
+      await turn.own();
+      if (record.isRevoked()) return undefined;
+      if (dataDirOwner(dataDir) === undefined) {
+        say('the engine is not running: starting it to end its Pods gracefully');
+        // The port of the API may have changed.
+        say(readyText(await startDetached({ dataDir, anyPort: true, forSessions: true }, signal)));
+      }
+      return await clientFromKubeconfig(kubeconfigPath(dataDir));
+    } finally {
+      turn.release();
     }
-    return await clientFromKubeconfig(kubeconfigPath(dataDir));
   } finally {
     gate.release();
   }

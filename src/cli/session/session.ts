@@ -145,10 +145,11 @@ async function liveAndLeave(manifests: readonly Manifest[], use: EngineUse, sess
   return exitCode;
 }
 
-/** Restarts the engine after it has failed, and deletes the objects of the session. Resolves with whether that succeeded. */
+/** Restarts the engine after it has failed, and deletes the objects of the session. Resolves with whether they are deleted. */
 async function cleanUp({ record }: EngineUse, { options, detail, say }: Session): Promise<boolean> {
   try {
-    const client = await restartEngine(options.dataDir, detail);
+    const client = await restartEngine(options.dataDir, record, detail);
+    if (client === undefined) return true;
     await deleteObjects(record, { client, platform: nodePlatform('error'), say: detail }, new AbortController().signal);
     return true;
   } catch (error) {
