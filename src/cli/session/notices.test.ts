@@ -54,6 +54,8 @@ test('an interrupted session says why a Pod has not ended yet, until a second in
   expect(said).toEqual([]);
   interrupts.interrupt(130);
   await report(pod);
+  const kept = { ...pod.metadata, deletionGracePeriodSeconds: 0, finalizers: ['a.example/b'] };
+  await report({ ...pod, metadata: kept, status: {} });
   interrupts.interrupt(130);
   await report(pod);
   expect(said).toEqual([

@@ -4,6 +4,7 @@ import type { Job, Node, Pod } from '../../api/generated/types.ts';
 import type { Client } from '../../client/client.ts';
 import type { Transition } from '../../lifecycle/types.ts';
 import { uidOf } from '../../machinery/meta.ts';
+import { onlyFinalizersLeft } from '../end-pods.ts';
 import type { Hints } from '../hints.ts';
 import { imageOf, lacksImage, podContainers, wantedImage } from '../pod-containers.ts';
 import { lifeOf, transitionsOf } from '../records.ts';
@@ -82,7 +83,8 @@ export const createSlowReports =
   ({ client, hints, say }: Pick<NoticeOptions, 'client' | 'hints' | 'say'>, { stop, hurry }: Interrupts) =>
   async (pod: Pod): Promise<void> => {
     const { namespace = '' } = pod.metadata;
-    if (!stop.aborted) return;
+    // The session does not wait for a Pod that only finalizers keep, and Ctrl+C would not end it.
+    if (!stop.aborted || onlyFinalizersLeft(pod)) return;
     const transitions = await stepsOf(client, pod);
     const subject = {
       name: titleOf('Pod', pod.metadata),
