@@ -250,8 +250,14 @@ describe('the steps of a Pod whose containers and sandbox the runtime has lost',
     const waits = of({ state: { waiting: { reason: 'ErrImagePull' } }, lastState: unknown });
     expect(steps(waits, 'SandboxLost', 'Exited')).toEqual(lost);
   });
-  it('a run whose end the status shows is not lost', () => {
+  it('a run whose end the status shows is not lost, also if its Pod ended during the back-off after it', () => {
     const state = { terminated: { exitCode: 0, reason: 'Completed' } };
     expect(steps(of({ state }), 'SandboxLost', 'Exited')).toEqual([]);
+    const lastState = { terminated: { exitCode: 1, reason: 'Error' } };
+    expect(steps(of({ state: unknown, lastState }), 'SandboxLost', 'Exited')).toEqual([]);
+  });
+  it('a container of a deleted Pod that could not be started is not lost when its node has removed it', () => {
+    const deleted: Given = { ...of({ state: unknown }), deleted: 0 };
+    expect(steps(deleted, 'SandboxLost', 'Exited')).toEqual([]);
   });
 });

@@ -156,8 +156,15 @@ function containerView(input: Input, known: Known, kind: ContainerKind, spec: An
     isLost && kind === 'defer' && recorded && sandbox ? lostRun(recorded, shownAttempt, sandbox.id, now) : undefined;
   if (lost !== undefined) runs.unshift(lost);
   const latest = runs[0];
-  const { running, terminated = recorded?.lastState?.terminated } = recorded?.state ?? {};
-  const isEndUnknown = kind !== 'defer' && (running !== undefined || terminated?.reason === END_UNKNOWN);
+  const { running, terminated } = recorded?.state ?? {};
+  // If the Pod ends during the back-off after a run, the status shows an unknown end, and the end of the run as the former one.
+  const ends = [terminated, recorded?.lastState?.terminated].filter((end) => end !== undefined);
+  // The node itself removes the containers of a deleted Pod, also one that was created, but could not be started.
+  const isShownUnknown =
+    pod.metadata.deletionTimestamp === undefined &&
+    ends.length > 0 &&
+    ends.every(({ reason }) => reason === END_UNKNOWN);
+  const isEndUnknown = kind !== 'defer' && (running !== undefined || isShownUnknown);
   const source = known.specs.get((spec as DeferContainer).imageFrom ?? '') ?? spec;
   const hasEnded = (attempt: number): boolean => runs.some((run) => run.attempt === attempt && run.state === 'exited');
   return {
