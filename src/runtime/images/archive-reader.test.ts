@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -146,6 +147,20 @@ test.each([
 ])('a file that contains %s is not an archive of images', async (_, bytes) => {
   writeFileSync(file, bytes);
   await expect(references()).rejects.toThrow('is not an archive of images');
+});
+
+test.each([
+  ['gzip', (bytes: Buffer) => gzipSync(bytes, { level: 0 })],
+  ['zstd', (bytes: Buffer) => zstdCompressSync(bytes)],
+  ['no compression', (bytes: Buffer) => bytes],
+])('an archive with other bytes in its middle is damaged: %s', async (_, compress: (bytes: Buffer) => Buffer) => {
+  await archive({ 'manifest.json': docker('a:1'), 'layer.tar': randomBytes(1_000_000).toString('hex') });
+  const bytes = compress(readFileSync(file));
+  // With no compression, the damage must be in the header of the second file.
+  const at = bytes[0] === 'm'.charCodeAt(0) ? 1024 : Math.floor(bytes.length / 2);
+  writeFileSync(file, bytes.fill('X', at, at + 400_000));
+  const text = `the image archive ${file} is damaged: create it or copy it again`;
+  await expect(references()).rejects.toThrow(new UserError(text));
 });
 
 test.each([

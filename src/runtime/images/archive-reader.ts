@@ -46,8 +46,8 @@ export async function readArchive(file: string, signal: AbortSignal, onRead?: On
     const { code = '' } = error as NodeJS.ErrnoException;
     if (['ENOENT', 'EACCES', 'EISDIR'].includes(code)) throw new UserError(`the file ${file} ${readProblem(error)}`);
     if (error instanceof UserError) throw error;
-    throw error instanceof Truncated
-      ? new UserError(`the image archive ${file} is damaged (its end is missing): ${MAKE_AGAIN}`)
+    throw error instanceof Damaged
+      ? new UserError(`the image archive ${file} is damaged${error.message}: ${MAKE_AGAIN}`)
       : notAnArchive(file);
   }
   const [docker, oci] = [indexes.get('manifest.json'), indexes.get('index.json')];
@@ -110,8 +110,8 @@ const notAnArchive = (file: string): UserError =>
 /** Returns the path in the form in which containerd compares it, for example without a leading `./`. */
 export const entryName = ({ name }: { name: string }): string => posix.normalize(name);
 
-/** The end of a tar file is missing after at least one whole header. */
-class Truncated extends Error {}
+/** A tar file is damaged after at least one whole header. The message is empty, or is the damage in parentheses. */
+class Damaged extends Error {}
 
 async function readIndexes(file: string, signal: AbortSignal, onRead?: OnRead): Promise<Map<string, string>> {
   const found = new Map<string, string>();
@@ -133,9 +133,10 @@ async function readIndexes(file: string, signal: AbortSignal, onRead?: OnRead): 
   try {
     await Promise.all([pipeline(await openArchive(file, onRead), tar, { signal }), read]);
   } catch (error) {
+    const { message, syscall } = error as NodeJS.ErrnoException;
+    if (entries === 0 || signal.aborted || syscall !== undefined) throw error;
     // tar-stream and zlib report an incomplete file with these texts.
-    if (entries > 0 && /^unexpected end of (data|file)$/i.test((error as Error).message)) throw new Truncated();
-    throw error;
+    throw new Damaged(/^unexpected end of (data|file)$/i.test(message) ? ' (its end is missing)' : '');
   }
   return found;
 }
