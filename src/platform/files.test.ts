@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import {
   chmodSync,
@@ -114,6 +114,12 @@ test('readTextIfPresent returns undefined for a missing file, and for a path bel
   expect(readTextIfPresent(join(folder, 'none'))).toBeUndefined();
 });
 
+test('a named pipe in the place of the lock file stops no command', () => {
+  execFileSync('mkfifo', [join(folder, 'lock')]);
+  expect(dataDirOwner(folder)).toBeUndefined();
+  expect(() => lockDataDir(folder)).toThrow(`${folder}/lock is not a regular file: remove it`);
+});
+
 test('the error for a locked data folder names the process that holds the lock', () => {
   const lock = lockDataDir(folder);
   expect(dataDirOwner(folder)).toBe(process.pid);
@@ -148,7 +154,7 @@ test('checking the lock of a data folder does not prevent others from taking it'
 
 test('kill -9 of the owner releases the data folder even if a child of the owner still runs', async () => {
   const script = `
-    import { spawn } from 'node:child_process';
+    import { execFileSync, spawn } from 'node:child_process';
     import { lockDataDir } from ${JSON.stringify(join(import.meta.dirname, 'files.ts'))};
     lockDataDir(process.argv[1]);
     const child = spawn('sleep', ['60'], { stdio: 'ignore', detached: true });

@@ -209,6 +209,10 @@ const SHARED_LOCK_SECONDS = 1;
 export function lockDataDir(dataDir: string, role: DataDirRole = 'engine'): DataDirLock {
   refuse(foreignContent(dataDir));
   const fd = openSync(lockPath(dataDir), constants.O_RDWR | constants.O_CREAT | constants.O_NOFOLLOW, 0o600);
+  if (!fstatSync(fd).isFile()) {
+    closeSync(fd);
+    throw new UserError(`${lockPath(dataDir)} is not a regular file: remove it`);
+  }
   if (!tryFlock(fd, '--exclusive', '--wait', String(SHARED_LOCK_SECONDS))) {
     closeSync(fd);
     throw inUse(dataDir, readOwner(dataDir));
@@ -258,7 +262,7 @@ export function dataDirOwner(dataDir: string): number | undefined {
   refuse(foreignFolder(dataDir));
   let fd: number;
   try {
-    fd = openSync(lockPath(dataDir), constants.O_RDONLY);
+    fd = openSync(lockPath(dataDir), constants.O_RDONLY | constants.O_NONBLOCK);
   } catch (error) {
     if (hasCode(error, 'ENOENT') || hasCode(error, 'ENOTDIR')) return undefined;
     throw error;
