@@ -43,7 +43,7 @@ const printLine = (line: string): void => void process.stdout.write(`${line}\n`)
  */
 export async function loadImages(dataDir: string, files: string[], say = printError, print = printLine): Promise<void> {
   const endpoint = endpointOf(dataDir);
-  sayWhichEngine(dataDir);
+  sayWhichEngine(dataDir, 'fails');
   if (files.filter((file) => file === '-').length > 1)
     throw new UserError('standard input can be read only once: give - once');
   const once = [...new Map(files.map((file) => [file === '-' ? file : resolve(file), file])).values()];
@@ -97,7 +97,7 @@ async function loadFiles(
 }
 
 export async function printImages(dataDir: string, output?: 'json'): Promise<void> {
-  sayWhichEngine(dataDir);
+  sayWhichEngine(dataDir, 'fails');
   const { images, pods } = await readAll(dataDir);
   process.stdout.write(`${output === 'json' ? imagesAsJson(images, pods) : imageTable(images, pods).join('\n')}\n`);
 }
@@ -107,7 +107,7 @@ export async function printImages(dataDir: string, output?: 'json'): Promise<voi
  * ambiguous, in use, pinned or the sandbox image, removes nothing and rejects with a UserError.
  */
 export async function removeImages(dataDir: string, references: string[]): Promise<void> {
-  sayWhichEngine(dataDir);
+  sayWhichEngine(dataDir, 'fails');
   const { images, pods } = await readAll(dataDir);
   const removals = planRemovals(images, references, hintsFor({ dataDir }, process.env));
   const { foreign, sandboxImages } = await withRuntime(dataDir, async (connection, signal) => ({

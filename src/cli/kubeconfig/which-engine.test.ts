@@ -57,15 +57,26 @@ test('the server of an engine is read from its kubeconfig', () => {
   expect(serverOf(folder)).toBe('https://h:1');
 });
 
-test('a command names the engine of the default data folder only if one has run there, or the command starts one', () => {
+test('a command names the engine of the default data folder only if the command can use one there', () => {
   const folder = mkdtempSync(join(tmpdir(), 'lifepod-which-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
-  const noteOn = (dataDir: string, byDefault: string, startsEngine = false) =>
-    noteOnFolder(dataDir, {}, startsEngine, (used) => `using ${used}`, byDefault);
+  let runs = false;
+  const noteOn = (dataDir: string, byDefault: string, needsEngine?: 'starts' | 'fails') =>
+    noteOnFolder(
+      dataDir,
+      {},
+      needsEngine,
+      (used) => `using ${used}`,
+      byDefault,
+      () => runs,
+    );
   expect(noteOn(folder, folder)).toBeUndefined();
-  expect(noteOn(folder, folder, true)).toBe(`using ${folder}`);
-  expect(noteOn(folder, '/nonexistent', true)).toBeUndefined();
+  expect(noteOn(folder, folder, 'starts')).toBe(`using ${folder}`);
+  expect(noteOn(folder, '/nonexistent', 'starts')).toBeUndefined();
   writeFileSync(join(folder, 'engine.json'), '{}');
   expect(noteOn(folder, folder)).toBe(`using ${folder}`);
   expect(noteOn(folder, '/nonexistent')).toBeUndefined();
+  expect(noteOn(folder, folder, 'fails')).toBeUndefined();
+  runs = true;
+  expect(noteOn(folder, folder, 'fails')).toBe(`using ${folder}`);
 });

@@ -60,24 +60,27 @@ export function serverOf(dataDir: string): string | undefined {
   }
 }
 
-/** `startsEngine`: whether the command starts an engine if none runs in the folder. */
-export function sayWhichEngine(dataDir: string, startsEngine = false): void {
-  const note = noteOnFolder(dataDir, process.env, startsEngine);
+/** `needsEngine`: the command starts an engine if none runs in the folder, or fails. */
+export function sayWhichEngine(dataDir: string, needsEngine?: 'starts' | 'fails'): void {
+  const note = noteOnFolder(dataDir, process.env, needsEngine);
   if (note !== undefined) process.stderr.write(`lifepod: ${note}\n`);
 }
 
 /**
  * Returns the sentence of otherEngines() for a command that uses the default data folder; undefined for a folder that the user has chosen,
- * and if no engine has ever run in the default one, unless the command starts one.
+ * and if the command does nothing in the default one: no engine has ever run there, or the command fails without a running engine.
  */
 export function noteOnFolder(
   dataDir: string,
   env: NodeJS.ProcessEnv,
-  startsEngine = false,
+  needsEngine?: 'starts' | 'fails',
   others = otherEngines,
   defaultFolder = DEFAULT_DATA_DIR,
+  runs = engineRunsIn,
 ): string | undefined {
   const isDefault = realFolder(dataDir) === realFolder(defaultFolder);
-  const isUsed = startsEngine || existsSync(join(dataDir, 'engine.json'));
+  const isUsed =
+    needsEngine === 'starts' ||
+    (existsSync(join(dataDir, 'engine.json')) && (needsEngine !== 'fails' || runs(dataDir)));
   return isDefault && isUsed ? others(dataDir, undefined, env) : undefined;
 }

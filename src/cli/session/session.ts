@@ -96,7 +96,7 @@ export async function runSession(
       process.exitCode = interrupts.exitCode() ?? 1;
       return;
     }
-    sayWhichEngine(options.dataDir, true);
+    sayWhichEngine(options.dataDir, 'starts');
     const use = await joinEngine(options, session.detail, interrupts.stop);
     process.exitCode = await liveAndLeave(manifests, use, session);
   } catch (error) {
