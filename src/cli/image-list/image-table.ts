@@ -7,7 +7,7 @@
 import type { Pod } from '../../api/generated/types.ts';
 import { SANDBOX_IMAGE } from '../../engine/engine-runtime.ts';
 import { binarySize } from '../../machinery/binary-size.ts';
-import { imagesOf, isMeant } from '../../node/images/images-in-use.ts';
+import { usesOf } from '../../node/images/images-in-use.ts';
 import { repositoryOf, storedName } from '../../runtime/images/references.ts';
 import type { ImageInfo } from '../../runtime/runtime.ts';
 import { tabColumns } from '../describe/tab-columns.ts';
@@ -44,7 +44,7 @@ function namersOf(image: ImageInfo, pods: readonly Pod[], name: string): Pod[] {
 }
 
 const usersOf = (image: ImageInfo, pods: readonly Pod[], counts = (_reference: string): boolean => true): Pod[] =>
-  pods.filter((pod) => imagesOf(pod).some((reference) => isMeant(image, reference) && counts(reference)));
+  pods.filter((pod) => usesOf(pod, image).some(counts));
 
 /** Returns `{"images": […]}`, sorted by name. All Pods use the sandbox image. */
 export function imagesAsJson(images: readonly ImageInfo[], pods: readonly Pod[]): string {

@@ -44,11 +44,24 @@ test('the lines name each removed name, and the names that the image keeps', () 
 });
 
 const user = { metadata: { name: 'p', namespace: 'default' }, spec: { containers: [{ name: 'a', image: 'app:2' }] } };
+/** Its container runs from the image, whose name now belongs to another one. */
+const earlier = {
+  ...user,
+  spec: { containers: [{ name: 'a', image: 'app:3' }] },
+  status: { containerStatuses: [{ name: 'a', imageID: ID }] },
+};
 const idle = { pods: [], foreign: [], sandboxImages: [] };
 test.each<[string, Parameters<typeof refuseUsed>[1], string[], RegExp | undefined]>([
   ['the tag that a Pod names', { ...idle, pods: [user as Pod] }, ['app:2'], /app:2 is used by the Pod default\/p/],
   ['another tag of that image', { ...idle, pods: [user as Pod] }, ['app:1'], undefined],
   ['the whole image', { ...idle, pods: [user as Pod] }, [ID], /app:2 is used by the Pod default\/p/],
+  [
+    'the image of a running container',
+    { ...idle, pods: [earlier as Pod] },
+    [ID],
+    /app:1 is used by the Pod default\/p/,
+  ],
+  ['one of two tags of that', { ...idle, pods: [earlier as Pod] }, ['app:1'], undefined],
   ['a tag of an image of other programs', { ...idle, foreign: [ID] }, ['app:1'], undefined],
   ['an image of other programs', { ...idle, foreign: [ID] }, [ID], /used by containers of other programs/],
   [

@@ -5,7 +5,7 @@
  * Source: docker rmi, which removes the digests of a repository together with the repository's last tag.
  */
 import type { Pod } from '../../api/generated/types.ts';
-import { imagesOf, isMeant } from '../../node/images/images-in-use.ts';
+import { isMeant, usesOf } from '../../node/images/images-in-use.ts';
 import { UserError } from '../../platform/files.ts';
 import { repositoryOf, storedName } from '../../runtime/images/references.ts';
 import type { ImageInfo } from '../../runtime/runtime.ts';
@@ -66,11 +66,11 @@ export function refuseUsed({ image, names, kept }: Removal, { pods, foreign, san
     throw new UserError(`the image ${meant([])} is pinned by the container runtime`);
   if (foreign.some(isRemoved))
     throw new UserError(`the image ${meant(foreign)} is used by containers of other programs: remove them first`);
-  const users = pods.filter((pod) => imagesOf(pod).some(isRemoved));
+  const users = pods.filter((pod) => usesOf(pod, image).some(isRemoved));
   if (users.length === 0) return;
   const named = users.map(({ metadata }) => `${metadata.namespace}/${metadata.name}`).join(', ');
   throw new UserError(
-    `the image ${meant(users.flatMap(imagesOf))} is used by ${users.length === 1 ? 'the Pod' : 'the Pods'} ${named}: delete ${users.length === 1 ? 'it' : 'them'} first`,
+    `the image ${meant(users.flatMap((pod) => usesOf(pod, image)))} is used by ${users.length === 1 ? 'the Pod' : 'the Pods'} ${named}: delete ${users.length === 1 ? 'it' : 'them'} first`,
   );
 }
 

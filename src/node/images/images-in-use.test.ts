@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest';
+import type { Pod } from '../../api/generated/types.ts';
 import type { ImageInfo } from '../../runtime/runtime.ts';
-import { imagesOf, isMeant } from './images-in-use.ts';
+import { imagesOf, isMeant, usesOf } from './images-in-use.ts';
 
 it('imagesOf returns the images of all kinds of containers and of volumes', () => {
   expect(
@@ -37,4 +38,27 @@ it('isMeant accepts short and full names, digests and the ID of an image', () =>
     expect(isMeant(image, name), name).toBe(true);
   for (const name of ['busybox', 'busybox:1', 'team/busybox:1.28', 'sha256:other'])
     expect(isMeant(image, name), name).toBe(false);
+});
+
+it('usesOf returns the ID of an image from which a container runs, although its name belongs to another image', () => {
+  const [digest, other] = ['a', 'b'].map((digit) => `docker.io/library/app@sha256:${digit.repeat(64)}`);
+  const old: ImageInfo = { id: 'sha256:old', tags: [], digests: [`${digest}`], sizeBytes: 1 };
+  const current: ImageInfo = {
+    id: 'sha256:new',
+    tags: ['docker.io/library/app:1'],
+    digests: [`${other}`],
+    sizeBytes: 1,
+  };
+  const running = (imageID: string): Pod => ({
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name: 'p' },
+    spec: { containers: [{ name: 'a', image: 'app:1' }] },
+    status: { containerStatuses: [{ name: 'a', image: 'app:1', imageID, ready: true, restartCount: 0 }] },
+  });
+  for (const imageID of ['sha256:old', `${digest}`]) {
+    expect(usesOf(running(imageID), old)).toEqual(['sha256:old']);
+    expect(usesOf(running(imageID), current)).toEqual(['app:1']);
+  }
+  for (const imageID of ['', 'sha256:new']) expect(usesOf(running(imageID), old)).toEqual([]);
 });

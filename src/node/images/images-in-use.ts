@@ -1,5 +1,6 @@
 import { containersOf } from '../../api/core/v1/pod/containers.ts';
 import { isFinalPhase } from '../../api/core/v1/pod/status/final-phase.ts';
+import { recordedStatuses } from '../../api/core/v1/pod/status/statuses.ts';
 import type { Pod } from '../../api/generated/types.ts';
 import { storedName } from '../../runtime/images/references.ts';
 import type { ImageInfo } from '../../runtime/runtime.ts';
@@ -20,4 +21,14 @@ export const isUnfinished = ({ status }: Pod): boolean => !isFinalPhase(status?.
 export function isMeant({ id, tags, digests }: ImageInfo, reference: string): boolean {
   const name = storedName(reference);
   return id === reference || tags.includes(name) || digests.includes(name);
+}
+
+/**
+ * Returns the references with which the Pod uses the image: the names in its spec, or else the image's ID if a container runs from the
+ * image under a name that now belongs to another image.
+ */
+export function usesOf(pod: Pod, image: ImageInfo): string[] {
+  const named = imagesOf(pod).filter((reference) => isMeant(image, reference));
+  if (named.length > 0) return named;
+  return recordedStatuses(pod).some(({ imageID = '' }) => isMeant(image, imageID)) ? [image.id] : [];
 }
