@@ -12,6 +12,9 @@ const full = (where: string): string =>
   `the image archive a.tar cannot be loaded: the disk of ${where} is full; free some space and try again`;
 const ofRoot = `the folder ${ROOT}, which containerd needs,`;
 
+const ENDED =
+  'the image archive a.tar was not loaded: the container runtime ended meanwhile; start the engine again if it was stopped, and repeat the command';
+
 test.each([
   [
     'a full disk while the content is written',
@@ -74,6 +77,14 @@ test.each([
     'another failure with a log line',
     `${logLine('mount failed')}ctr: no such device\n`,
     'containerd does not accept the image archive a.tar: no such device',
+  ],
+  ['a containerd that closes the connection', 'ctr: rpc error: transport is closing: unavailable\n', ENDED],
+  ['a containerd that ends', 'ctr: error reading from server: EOF: unavailable', ENDED],
+  ['a containerd that ends during a write', 'ctr: failed to copy: EOF: unknown', ENDED],
+  [
+    'an archive that ends early',
+    'ctr: archive/tar: unexpected EOF: unknown',
+    'containerd does not accept the image archive a.tar: archive/tar: unexpected EOF: unknown',
   ],
   ['several lines', 'ctr: one\n\ntwo\n', 'containerd does not accept the image archive a.tar: one; two'],
   ['no output', '', 'containerd does not accept the image archive a.tar: ctr ended with exit code 1'],

@@ -30,6 +30,9 @@ const DAMAGES: readonly [pattern: RegExp, kind: string][] = [
 const NOT_JSON =
   /(?:unable to resolve platform|config).*?(?:invalid character '.*?' (?:looking|after|in|exceeded)|unexpected end of JSON input)/;
 
+/** The errors of calls to a containerd that has ended. "unexpected EOF" is an error about the archive. */
+const RUNTIME_ENDED = /: unavailable\s*$|(?<!unexpected )EOF: unknown\s*$/m;
+
 /** Returns one sentence. `code`: the exit code of ctr; null if a signal ended ctr. */
 export function importFailure(file: string, stderr: string, code: number | null): string {
   const full = fullDisk(stderr);
@@ -43,6 +46,8 @@ export function importFailure(file: string, stderr: string, code: number | null)
     const what = found[1] === undefined ? `a ${kind}` : `its ${kind} ${found[1]}`;
     return `the image archive ${file} is damaged (${what} is missing or damaged): ${MAKE_AGAIN}`;
   }
+  if (RUNTIME_ENDED.test(stderr))
+    return `the image archive ${file} was not loaded: the container runtime ended meanwhile; start the engine again if it was stopped, and repeat the command`;
   const lines = stderr.split('\n').map((line) => line.replace(/^ctr: /, '').trim());
   const cause = lines.filter((line) => line !== '' && !/^time="[^"]*" level=\w+ /.test(line)).join('; ');
   if (code === null && cause === '') return `the image archive ${file} was not loaded: ctr was killed; try again`;
