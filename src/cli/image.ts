@@ -1,7 +1,8 @@
 /** `lifepod image load`, `list` and `rm`: load, list and remove images in the container runtime of the running engine. */
 
-import { accessSync, constants, existsSync, statSync } from 'node:fs';
+import { accessSync, constants, createReadStream, existsSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import type { Readable } from 'node:stream';
 import type { Pod } from '../api/generated/types.ts';
 import { PODS } from '../api/resources.ts';
 import { clientFromKubeconfig } from '../client/kubeconfig.ts';
@@ -38,8 +39,8 @@ const printError = (line: string): void => void process.stderr.write(`${line}\n`
 const printLine = (line: string): void => void process.stdout.write(`${line}\n`);
 
 /**
- * Loads each archive once into the container runtime, and prints the loaded images; `-` is standard input. If a file is not readable, loads
- * none and rejects with a UserError.
+ * Loads each archive once into the container runtime, and prints the loaded images; `-` is standard input, and a file may be a pipe. If a
+ * file is not readable, loads none and rejects with a UserError.
  */
 export async function loadImages(dataDir: string, files: string[], say = printError, print = printLine): Promise<void> {
   const endpoint = endpointOf(dataDir);
@@ -48,15 +49,31 @@ export async function loadImages(dataDir: string, files: string[], say = printEr
     throw new UserError('standard input can be read only once: give - once');
   const once = [...new Map(files.map((file) => [file === '-' ? file : resolve(file), file])).values()];
   for (const file of once.filter((each) => each !== '-')) requireArchive(file);
+  const timers = systemTimers();
+  const named = loadProgress(terminalLine, say, () => timers.now());
+  const load = async (path: string, shown = path): Promise<void> => {
+    const progress = (step: LoadStep): void => named({ ...step, file: shown });
+    const loaded = await loadImageArchives({ endpoint, timers, progress }, [path], new AbortController().signal);
+    terminalLine.show('');
+    for (const reference of loaded) print(`loaded ${reference}`);
+  };
   try {
-    await (once.includes('-')
-      ? withArchiveFrom(process.stdin, dataDir, terminalLine.show, (path) =>
-          loadFiles(endpoint, once, path, { say, print }),
-        )
-      : loadFiles(endpoint, once, '', { say, print }));
+    // The archives are loaded one by one, so that the user learns which of them were loaded if a later one is broken.
+    for (const file of once) {
+      const input = inputOf(file);
+      if (input === undefined) await load(resolve(file));
+      else
+        await withArchiveFrom(input.stream, dataDir, terminalLine.show, (path) => load(path, input.name), input.name);
+    }
   } finally {
     terminalLine.show('');
   }
+}
+
+/** Returns a stream of a file that can be read only once: `-` is standard input. Returns undefined for other files. */
+function inputOf(file: string): { stream: Readable; name: string } | undefined {
+  if (file === '-') return { stream: process.stdin, name: STANDARD_INPUT };
+  return statSync(file).isFIFO() ? { stream: createReadStream(file), name: file } : undefined;
 }
 
 /** Throws a UserError if the file cannot be read or is a folder. */
@@ -75,25 +92,6 @@ export function requireArchive(file: string): void {
   }
   if (problem !== undefined)
     throw new UserError(`the file ${file} ${problem}: give an archive such as 'docker save' writes`);
-}
-
-/** The name `-` in `files` stands for the archive at `inputPath`, from standard input. */
-async function loadFiles(
-  endpoint: string,
-  files: readonly string[],
-  inputPath: string,
-  { say, print }: Record<'say' | 'print', (line: string) => void>,
-): Promise<void> {
-  const timers = systemTimers();
-  const named = loadProgress(terminalLine, say, () => timers.now());
-  const progress = (step: LoadStep): void => named(step.file === inputPath ? { ...step, file: STANDARD_INPUT } : step);
-  const paths = files.map((file) => (file === '-' ? inputPath : resolve(file)));
-  // The archives are loaded one by one, so that the user learns which of them were loaded if a later one is broken.
-  for (const path of paths) {
-    const loaded = await loadImageArchives({ endpoint, timers, progress }, [path], new AbortController().signal);
-    terminalLine.show('');
-    for (const reference of loaded) print(`loaded ${reference}`);
-  }
 }
 
 export async function printImages(dataDir: string, output?: 'json'): Promise<void> {

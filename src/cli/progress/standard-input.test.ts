@@ -39,6 +39,21 @@ test('an error about an archive from standard input names standard input', async
   await expect(failing).rejects.toThrow(/^standard input is not an archive$/);
 });
 
+test('an archive from another pipe has the name of the pipe in messages', async () => {
+  const shown: string[] = [];
+  const failing = withArchiveFrom(
+    input('x'),
+    folder,
+    (text) => void shown.push(text),
+    async (path) => {
+      throw new UserError(`${path} is not an archive`);
+    },
+    '/dev/fd/63',
+  );
+  await expect(failing).rejects.toThrow(/^\/dev\/fd\/63 is not an archive$/);
+  expect(shown).toEqual(['reading /dev/fd/63: 1 B']);
+});
+
 test('the advice about a damaged archive from standard input is about the command that writes it', async () => {
   const failing = withArchiveFrom(
     input('x'),

@@ -1,4 +1,4 @@
-/** Copies an archive from standard input to a file without a name, because an archive must be read twice. */
+/** Copies an archive from standard input or another pipe to a file without a name, because an archive must be read twice. */
 import { closeSync, constants, openSync, rmSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -19,6 +19,7 @@ export async function withArchiveFrom<T>(
   folder: string,
   show: (text: string) => void,
   use: (path: string) => Promise<T>,
+  inputName = STANDARD_INPUT,
 ): Promise<T> {
   if (input.isTTY === true)
     throw new UserError(
@@ -29,34 +30,34 @@ export async function withArchiveFrom<T>(
   try {
     rmSync(name);
     const path = `/proc/self/fd/${fd}`;
-    await copy(input, path, show).catch((error: Error) => {
+    await copy(input, path, (bytes) => show(`reading ${inputName}: ${binarySize(bytes)}`)).catch((error: Error) => {
       // The error of a failed write does not include the path.
       throw Object.assign(error, { path: name });
     });
     return await use(path).catch((error: unknown) => {
       if (!(error instanceof UserError)) throw error;
-      throw new UserError(aboutInput(error.message, path));
+      throw new UserError(aboutInput(error.message, path, inputName));
     });
   } finally {
     closeSync(fd);
   }
 }
 
-/** Standard input cannot be copied again, so the advice MAKE_AGAIN is replaced. */
-const aboutInput = (message: string, path: string): string =>
+/** The input cannot be copied again, so the advice MAKE_AGAIN is replaced. */
+const aboutInput = (message: string, path: string, inputName: string): string =>
   message
-    .replaceAll(`archive ${path}`, `archive from ${STANDARD_INPUT}`)
-    .replaceAll(path, STANDARD_INPUT)
+    .replaceAll(`archive ${path}`, `archive from ${inputName}`)
+    .replaceAll(path, inputName)
     .replace(MAKE_AGAIN, 'see whether the command that writes it has failed');
 
-async function copy(input: Readable, path: string, show: (text: string) => void): Promise<void> {
+async function copy(input: Readable, path: string, show: (bytes: number) => void): Promise<void> {
   const file = await open(path, 'w');
   try {
     let bytes = 0;
     for await (const chunk of input as AsyncIterable<Buffer>) {
       await file.writeFile(chunk);
       bytes += chunk.length;
-      show(`reading ${STANDARD_INPUT}: ${binarySize(bytes)}`);
+      show(bytes);
     }
   } finally {
     await file.close();
