@@ -12,11 +12,12 @@ import { type Containerd, startContainerd } from '../runtime/containerd/containe
 import { containerdPaths } from '../runtime/containerd/paths.ts';
 import { findShims } from '../runtime/containerd/process-table.ts';
 import { createShimExits, type ShimExits } from '../runtime/containerd/shim-exits.ts';
-import { connect, hasCode, runtimeInitialized } from '../runtime/cri/connection.ts';
+import { type Connection, connect, hasCode, runtimeInitialized } from '../runtime/cri/connection.ts';
 import { type CriRuntime, connectRuntime, type RuntimeOptions } from '../runtime/cri/cri-runtime.ts';
 import type { Labels } from '../runtime/cri/labels.ts';
 import { type RuntimeConfig, readRuntimeConfig } from '../runtime/cri/runtime-config.ts';
 import { shortCallError } from '../runtime/error-text.ts';
+import { deleteLeftLeases } from '../runtime/images/failed-import.ts';
 import { loadImageArchives } from '../runtime/images/load.ts';
 import { makePauseArchive } from '../runtime/images/local-images.ts';
 import { deleteShortNames } from '../runtime/images/removal.ts';
@@ -214,6 +215,10 @@ async function startPrivate(
   for (const pid of findShims(containerdPaths(dataDir))) lowerOomScore(pid, SHIM_OOM_SCORE);
   const containerd = await startContainerd(options, signal);
   closers.defer(() => containerd.stop());
+  // Nothing loads or pulls an image yet.
+  await tidy(containerd.endpoint, 'remove the content of interrupted loads of images', platform, signal, (connection) =>
+    deleteLeftLeases(connection, signal),
+  );
   return containerd;
 }
 
@@ -221,17 +226,29 @@ async function startPrivate(
  * Earlier versions of lifepod also assigned short names such as web:1, which CRI shows but cannot find or remove. The engine also runs with
  * these names, so an error, for example because the disk is full, does not prevent its start.
  */
-export async function completeNames(
+export const completeNames = (
   endpoint: string,
-  { timers, log }: Pick<Platform, 'timers' | 'log'>,
+  platform: Pick<Platform, 'timers' | 'log'>,
   signal: AbortSignal,
+): Promise<void> =>
+  tidy(endpoint, 'complete the short names of images', platform, signal, (connection) =>
+    deleteShortNames(connection, 'all', platform.timers, signal),
+  );
+
+/** Calls `act`. Logs its error, unless `signal` has aborted. */
+async function tidy(
+  endpoint: string,
+  what: string,
+  { log }: Pick<Platform, 'log'>,
+  signal: AbortSignal,
+  act: (connection: Connection) => Promise<void>,
 ): Promise<void> {
   const connection = connect(endpoint);
   try {
-    await deleteShortNames(connection, 'all', timers, signal);
+    await act(connection);
   } catch (error) {
     if (signal.aborted) throw error;
-    log.warn('cannot complete the short names of images; the next start tries again', { error: String(error) });
+    log.warn(`cannot ${what}; the next start tries again`, { error: String(error) });
   } finally {
     connection.close();
   }

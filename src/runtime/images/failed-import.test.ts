@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
 import { createVirtualTimers } from '../../platform/virtual-timers.ts';
+import type { Connection } from '../cri/connection.ts';
 import { containerd } from './containerd-fixture.ts';
-import { guardImport } from './failed-import.ts';
+import { deleteLeftLeases, guardImport } from './failed-import.ts';
 
 const { signal } = new AbortController();
 
@@ -28,4 +29,24 @@ test('an import of new names needs no lease', async () => {
   const guard = await guardImport(connection, ['new:1'], createVirtualTimers(), signal);
   await guard.release();
   expect(calls).toEqual([]);
+});
+
+test('the leases that expire are deleted, and the content is collected with the last one', async () => {
+  const labels = { 'containerd.io/gc.expire': '2026-01-02T00:00:00Z' };
+  const leases = [
+    { id: 'ctr', labels },
+    { id: 'lifepod-import-1', labels },
+    { id: 'sandbox', labels: {} },
+  ];
+  const deleted: unknown[] = [];
+  const unary = async (method: string, request: object): Promise<unknown> => {
+    if (method.endsWith('Leases/List')) return { leases };
+    deleted.push(request);
+    return {};
+  };
+  await deleteLeftLeases({ unary } as unknown as Connection, signal);
+  expect(deleted).toEqual([
+    { id: 'ctr', sync: false },
+    { id: 'lifepod-import-1', sync: true },
+  ]);
 });

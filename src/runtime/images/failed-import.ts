@@ -11,6 +11,8 @@ import { imageStatus } from '../cri/images/image-service.ts';
 /** The service of containerd that assigns names to images. */
 export const IMAGES = 'containerd.services.images.v1.Images';
 const LEASES = 'containerd.services.leases.v1.Leases';
+/** The label with the time at which a lease expires. */
+const EXPIRY = 'containerd.io/gc.expire';
 /** The lease expires if lifepod does not delete it, for example because lifepod is killed during the import. */
 const LEASE_MILLIS = 60 * 60 * 1000;
 const POLL_MILLIS = 5;
@@ -108,9 +110,24 @@ async function hold(
   signal: AbortSignal,
 ): Promise<string> {
   const id = `lifepod-import-${randomUUID()}`;
-  const labels = { 'containerd.io/gc.expire': formatTime(timers.now() + LEASE_MILLIS) };
+  const labels = { [EXPIRY]: formatTime(timers.now() + LEASE_MILLIS) };
   await connection.unary(`${LEASES}/Create`, { id, labels }, signal);
   for (const digest of digests)
     await connection.unary(`${LEASES}/AddResource`, { id, resource: { id: digest, type: 'content' } }, signal);
   return id;
+}
+
+/**
+ * Deletes the leases of loads and pulls that were interrupted, because they keep content on the disk for up to a day. May be called only
+ * while no load and no pull runs. Leases that never expire remain: containerd 2 makes one for each sandbox.
+ */
+export async function deleteLeftLeases(connection: Connection, signal: AbortSignal): Promise<void> {
+  const { leases } = await connection.unary<{ leases: { id: string; labels: Record<string, string> }[] }>(
+    `${LEASES}/List`,
+    {},
+    signal,
+  );
+  const left = leases.filter(({ labels }) => labels[EXPIRY] !== undefined);
+  // With `sync`, containerd collects the content at once.
+  for (const { id } of left) await connection.unary(`${LEASES}/Delete`, { id, sync: id === left.at(-1)?.id }, signal);
 }
