@@ -272,6 +272,13 @@ test('an aborted import restores the names and ends the protection of the previo
   expect(runtime.calls.at(-1)).toBe('Leases/Delete');
 });
 
+test('ctr runs in a session of its own, so that Ctrl+C does not prevent it from deleting its lease', async () => {
+  installCtr(`cut -d ' ' -f 1,6 /proc/$$/stat > stat; ${importOf(A)}`);
+  await load([await archiveOf(A)]);
+  const [pid, session] = readFileSync(path('stat'), 'utf8').trim().split(' ');
+  expect(session).toBe(pid);
+});
+
 test('an abort kills ctr', async () => {
   installCtr(`echo $$ > pid.new; mv pid.new pid; kill -STOP $$`);
   const aborting = new AbortController();

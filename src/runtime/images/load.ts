@@ -121,6 +121,9 @@ async function importArchive(
   const source: AsyncIterable<unknown> = index === undefined ? archive : withIndex(archive, index);
   const child = spawn(ctr, [...args, 'images', 'import', '-'], {
     stdio: ['pipe', 'ignore', 'pipe'],
+    // Ctrl+C on a terminal does not reach ctr. It ends because its input ends, and can then delete its lease, which would keep the content
+    // on the disk for a day.
+    detached: true,
     signal,
     killSignal: 'SIGKILL',
   });
