@@ -1,10 +1,13 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import type { CoreV1Event } from '../../api/generated/types.ts';
+import type { CoreV1Event, Pod } from '../../api/generated/types.ts';
 import { EVENTS } from '../../api/resources.ts';
 import { registryBackend } from '../../client/registry-fixture.ts';
 import { clientOf } from '../../client/typed-client.ts';
 import { forbidden } from '../../machinery/status.ts';
-import { rebootOf } from './why.ts';
+import { rebootOf, registryActions } from './why.ts';
 
 const event = (name: string, reason: string, node: string, lastTimestamp: string): CoreV1Event =>
   ({
@@ -32,4 +35,40 @@ test('a user who may not read the Events of nodes gets no time of a restart', as
   const backend = await registryBackend();
   backend.failNext('list events', forbidden(EVENTS, '', 'no'));
   expect(await rebootOf(clientOf(backend), 'n')).toBeUndefined();
+});
+
+test('the hosts.toml of a registry from which an image cannot be pulled is named, even the default one', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'lifepod-why-'));
+  const pod = (image: string, reason: string): Pod => ({
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name: 'p' },
+    spec: { containers: [{ name: 'a', image }] },
+    status: {
+      containerStatuses: [
+        { name: 'a', image, imageID: '', ready: false, restartCount: 0, state: { waiting: { reason } } },
+      ],
+    },
+  });
+  const files = (image: string, reason = 'ImagePullBackOff'): string[] =>
+    registryActions(pod(image, reason), folder, { asRoot: (command) => command }).map(({ description }) => description);
+  const named = (registry: string) => [
+    `check ${join(folder, 'certs.d', registry, 'hosts.toml')}, which configures its registry; containerd logs whether it can be read`,
+  ];
+  try {
+    expect(files('app:1')).toEqual([]);
+    for (const registry of ['docker.io', '_default']) {
+      mkdirSync(join(folder, 'certs.d', registry), { recursive: true });
+      writeFileSync(join(folder, 'certs.d', registry, 'hosts.toml'), '');
+    }
+    expect(files('app:1')).toEqual(named('docker.io'));
+    expect(files('example.com:5000/app:1')).toEqual(named('_default'));
+    expect(files('app:1', 'ErrImageNeverPull')).toEqual([]);
+    for (const record of ['{"containerRuntimeEndpoint":"unix:///c.sock"}', 'unreadable']) {
+      writeFileSync(join(folder, 'engine.json'), record);
+      expect(files('app:1')).toEqual([]);
+    }
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
 });

@@ -1,13 +1,20 @@
 /** `lifepod why`: explains the state of a Pod in one sentence, followed by the evidence and what to do. */
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import type { CoreV1Event, Node, Pod } from '../../api/generated/types.ts';
 import { EVENTS, NODES, PODS } from '../../api/resources.ts';
 import type { Client } from '../../client/client.ts';
 import type { HttpClient } from '../../client/http-client.ts';
 import { queryText, resourcePath } from '../../client/paths.ts';
+import { readEngineRecord } from '../../engine/settings.ts';
 import { isApiError } from '../../machinery/status.ts';
 import type { Millis } from '../../machinery/time.ts';
-import { podContainers } from '../pod-containers.ts';
+import { shellQuoted } from '../../platform/programs/typed-program.ts';
+import { containerdPaths } from '../../runtime/containerd/paths.ts';
+import { repositoryOf } from '../../runtime/images/references.ts';
+import type { Hints } from '../hints.ts';
+import { podContainers, wantedImage } from '../pod-containers.ts';
 import { findLife, type PodLife, transitionsOf } from '../records.ts';
 import { engineStartOf, unreportedNode } from '../service/engine-start.ts';
 import { resolveTarget, type Target, type TargetOptions } from '../target.ts';
@@ -15,7 +22,7 @@ import { explainWorkload } from '../workloads/why-workload.ts';
 import { workloadName } from '../workloads/workloads.ts';
 import { explain } from './explain.ts';
 import { isEndUnknown } from './run-end.ts';
-import { type Explanation, lastTime } from './subject.ts';
+import { type Action, type Explanation, lastTime } from './subject.ts';
 
 const UNREAD = 'the record of the Pod is not considered: this user may not read PodRecords, which the role view allows';
 const LOG_LINES = 3;
@@ -55,9 +62,46 @@ async function explainLife({ client, hints, engineFolder }: Target, life: PodLif
   const engine = node && engineFolder !== undefined ? engineStartOf(engineFolder, now) : undefined;
   const unreported = node && engine && unreportedNode(node, engine);
   const read = { events, lastLines, node, nodes, unreported, rebootedAt, transitions };
-  const found = explain({ name, namespace, pod, ...read, hints, now });
+  const explained = explain({ name, namespace, pod, ...read, hints, now });
+  const settings = pod === undefined || engineFolder === undefined ? [] : registryActions(pod, engineFolder, hints);
+  const found = { ...explained, actions: [...explained.actions, ...settings] };
   return life.isUnread === true ? { ...found, evidence: [...found.evidence, UNREAD] } : found;
 }
+
+/**
+ * Returns an action for each hosts.toml of a registry from which an image cannot be pulled. The private containerd only logs a mistake in
+ * this file, and reports the failure of the registry itself, not that of a mirror.
+ */
+export function registryActions(pod: Pod, engineFolder: string, hints: Pick<Hints, 'asRoot'>): Action[] {
+  if (!hasPrivateRuntime(engineFolder)) return [];
+  const { registries, log } = containerdPaths(engineFolder);
+  const failed = podContainers(pod).flatMap(({ name, status }) =>
+    status !== undefined && FAILED_PULLS.includes(status.state?.waiting?.reason ?? '')
+      ? [wantedImage(pod, { name, status }).reference]
+      : [],
+  );
+  const files = failed.flatMap((image) => {
+    const [registry = ''] = repositoryOf(image).split('/');
+    const possible = registries.flatMap((folder) => [registry, '_default'].map((each) => join(folder, each)));
+    const folder = possible.find((each) => existsSync(each));
+    return folder === undefined || !existsSync(join(folder, 'hosts.toml')) ? [] : [join(folder, 'hosts.toml')];
+  });
+  return [...new Set(files)].map((file) => ({
+    description: `check ${file}, which configures its registry; containerd logs whether it can be read`,
+    command: hints.asRoot(`grep hosts.toml ${shellQuoted(log)}`),
+  }));
+}
+
+/** Returns false if the user may not read the record of the engine. */
+function hasPrivateRuntime(engineFolder: string): boolean {
+  try {
+    return readEngineRecord(engineFolder)?.containerRuntimeEndpoint === undefined;
+  } catch {
+    return false;
+  }
+}
+
+const FAILED_PULLS = ['ErrImagePull', 'ImagePullBackOff'];
 
 function plainText({ sentence, evidence, actions }: Explanation): string {
   const lines =
