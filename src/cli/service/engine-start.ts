@@ -48,8 +48,8 @@ function nodeNameIn(dataDir: string): string | undefined {
 }
 
 /**
- * Up to this age, an engine may be starting. If its node has not reported by then, the node lifecycle controller has set the state of the
- * node to Unknown.
+ * Up to this age, an engine may be starting: its API may refuse connections, and its kubeconfig may be missing. If its node has not
+ * reported by then, the node lifecycle controller has set the state of the node to Unknown.
  */
 export const START_MILLIS: Millis = 60_000;
 
@@ -57,10 +57,10 @@ export const START_MILLIS: Millis = 60_000;
 const RESOLUTION_MILLIS: Millis = 1000;
 
 /**
- * Returns undefined if the node has reported its state since the start of the engine, or if the engine is that of another node. A node agent
- * reports the state of its node when it starts. Until then, all facts about the node and its Pods are those of a former engine. Returns
- * undefined for an older engine, because its clock does not follow the machine's: if that one was set forward since the start, all reports
- * seem to be from before the start.
+ * Returns undefined if the node has reported its state since the start of the engine, or if the engine is that of another node. A node
+ * agent reports the state of its node when it starts. Until then, all facts about the node and its Pods are those of a former engine.
+ * Returns undefined for an older engine, because its clock does not follow the machine's: if that one was set forward since the start, all
+ * reports seem to be from before the start.
  */
 export function unreportedNode(node: Node, engine: EngineStart): UnreportedNode | undefined {
   if (engine.nodeName !== undefined && engine.nodeName !== node.metadata.name) return undefined;

@@ -16,10 +16,8 @@ import { asRoot, needsSudo, shellQuoted } from '../../platform/programs/typed-pr
 import { isBeingEnded } from '../ending/turns.ts';
 import { hintsFor, missingKubeconfig } from '../hints.ts';
 import { otherFolders, readableFolders } from '../kubeconfig/engine-folders.ts';
+import { START_MILLIS } from './engine-start.ts';
 import { type ServiceState, serviceState } from './service-state.ts';
-
-/** Up to this age, an engine whose API refuses connections, or whose kubeconfig is missing, counts as starting. */
-const START_MILLIS = 60_000;
 
 /** An undefined `dataDir` stands for the default folder. */
 export function startCommand(
@@ -148,8 +146,8 @@ export function withoutKubeconfig(
 }
 
 /**
- * Returns the sentence about an engine whose API does not answer because the engine is starting or stopping; undefined if it is not known to
- * do so. `refuses`: the API refuses connections. An engine whose API accepts them has started.
+ * Returns the sentence about an engine whose API does not answer because the engine is starting or stopping; undefined if it is not known
+ * to do so. `refuses`: the API refuses connections. An engine whose API accepts them has started.
  */
 export function changingNow(
   dataDir: string,
