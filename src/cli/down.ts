@@ -182,7 +182,9 @@ export async function downWithoutPods(dataDir: string, say: Say): Promise<void> 
   await down(dataDir, say);
 }
 
-/** Resolves with whether a stopped engine has Pods in its store, or in the folder `pods` of running Pods. The caller has a turn of its own. */
+/**
+ * Resolves with whether a stopped engine has Pods in its store, or in the folder `pods` of running Pods. The caller has a turn of its own.
+ */
 async function hasPods(dataDir: string): Promise<boolean> {
   const lock = lockDataDir(dataDir, 'down');
   try {

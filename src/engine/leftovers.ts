@@ -74,8 +74,8 @@ export function hasPodFolders(dataDir: string): boolean {
 }
 
 /**
- * Resolves with the number of Pods that run in the machine's own runtime, which does not answer. `unknown`: their processes cannot be told
- * from others, and the DNS process shows that the machine has not been restarted since they may have started.
+ * Resolves with the number of Pods that run in the machine's own runtime, which does not answer. `unknown`: their processes cannot be
+ * distinguished from others, and the DNS process shows that the machine has not been restarted since they may have started.
  */
 export async function podsInSilentRuntime(dataDir: string): Promise<number | 'unknown'> {
   if (!hasPodFolders(dataDir)) return 0;

@@ -82,8 +82,8 @@ export function ensurePrivateFolder(path: string): void {
 }
 
 /**
- * Like ensurePrivateFolder(), for the user's data folder. Returns the created folders, for removeFolders(). Throws a UserError if this fails,
- * or if the folder or an entry of it belongs to another user.
+ * Like ensurePrivateFolder(), for the user's data folder. Returns the created folders, for removeFolders(). Throws a UserError if this
+ * fails, or if the folder or an entry of it belongs to another user.
  */
 export function ensureDataDir(path: string): string[] {
   try {
@@ -186,7 +186,7 @@ export function tryFlock(fd: number, ...how: string[]): boolean {
   throw new Error(`flock failed: ${result.stderr.toString().trim()}`);
 }
 
-/** By command that locks a data folder without running an engine: what does what. A session cleans up like `lifepod down`. */
+/** By role: the subject and the rest of the sentence `SUBJECT is REST FOLDER`. A session that ends also has the role `down`. */
 const LOCKING_COMMANDS = {
   down: ['lifepod', 'cleaning up after the engine of'],
   backup: ["'lifepod backup'", 'copying the data folder'],
@@ -255,8 +255,8 @@ function inUse(dataDir: string, { pid, role }: Owner): UserError {
 
 /**
  * Returns the PID of the engine that has locked the data folder; undefined if no process has locked it, or if the lock file contains no PID
- * yet. Throws a UserError if a command, such as `lifepod down`, has locked the folder, or if the flock command is not installed. Also
- * throws one if the folder belongs to another user, who may have written the PID.
+ * yet, or is a named pipe. Throws a UserError if a command, such as `lifepod down`, has locked the folder, or if the flock command is not
+ * installed. Also throws one if the folder belongs to another user, who may have written the PID.
  */
 export function dataDirOwner(dataDir: string): number | undefined {
   refuse(foreignFolder(dataDir));

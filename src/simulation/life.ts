@@ -35,7 +35,8 @@ export interface Loss {
   at: number;
   /**
    * What happens to the containers `names`. record: the records of exited containers are deleted; running: running containers are killed,
-   * and their records are deleted; damage: for `millis` (default: 60 s), exited containers cannot be removed; sandbox: the ready sandbox ends.
+   * and their records are deleted; damage: for `millis` (default: 60 s), exited containers cannot be removed; sandbox: the ready sandbox
+   * ends.
    */
   what: 'record' | 'running' | 'damage' | 'sandbox';
   names: string[];

@@ -24,6 +24,18 @@ test('every exception to the usual file size is still needed', () => {
   expect(Object.keys(LONGER).filter((path) => (sizes.get(path) ?? 0) <= USUAL_LINES)).toEqual([]);
 });
 
+const LONGEST_COMMENT_LINE = 140;
+
+test(`no line of a comment has more than ${LONGEST_COMMENT_LINE} characters`, () => {
+  const tooLong = typeScript.flatMap((path) =>
+    read(path)
+      .split('\n')
+      .filter((line) => line.length > LONGEST_COMMENT_LINE && /^\s*(\/\/|\/\*|\*)/.test(line))
+      .map((line) => `${path}: ${line}`),
+  );
+  expect(tooLong).toEqual([]);
+});
+
 const MOST_FILES = 20;
 
 test(`no folder of src/ directly contains more than ${MOST_FILES} files, not counting tests`, () => {

@@ -198,7 +198,8 @@ function headOf(event: AuditEvent, chars: number): AuditEvent {
 
 /**
  * If an event is too large, omits its objects, then most of its message, and then cuts its other texts, so that, unlike upstream, a client
- * cannot avoid the log by a request with a long error or long header fields. The returned function returns undefined if the event is still too large.
+ * cannot avoid the log by a request with a long error or long header fields. The returned function returns undefined if the event is still
+ * too large.
  */
 function encoder(
   { format, truncation }: Pick<SinkOptions, 'format' | 'truncation'>,

@@ -24,8 +24,8 @@ import { startDetached } from './detach.ts';
 const PATIENCE_MILLIS = 60_000;
 
 /**
- * Waits while another process ends the engine, then prints the command that sets KUBECONFIG. Rejects with a UserError if the engine does not start, or if an engine runs with other options,
- * in another version, or for a session.
+ * Waits while another process ends the engine, then prints the command that sets KUBECONFIG. Rejects with a UserError if the engine does
+ * not start, or if an engine runs with other options, in another version, or for a session.
  */
 export async function upDetached(options: UpOptions): Promise<void> {
   const say = (line: string): void => void process.stderr.write(`${line}\n`);

@@ -26,8 +26,8 @@ const NO_TURN: Turn = { share: async () => undefined, own: async () => undefined
 const PROBE_SECONDS = 0.5;
 
 /**
- * Resolves with a shared turn. Calls `say` with a line before the first wait for another process. An abort of `signal` ends the waits. If there is
- * no folder, all turns are free.
+ * Resolves with a shared turn. Calls `say` with a line before the first wait for another process. An abort of `signal` ends the waits. If
+ * there is no folder, all turns are free.
  */
 export async function takeTurn(dataDir: string, say: (line: string) => void, signal: AbortSignal): Promise<Turn> {
   const fd = openFolder(dataDir);

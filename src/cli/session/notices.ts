@@ -1,4 +1,7 @@
-/** Composes the lines of a session about its Pods and workloads. Prints each line once for each of them, because a container may fail again and again. */
+/**
+ * Composes the lines of a session about its Pods and workloads. Prints each line once for each of them, because a container may fail again
+ * and again.
+ */
 import { hasEnded } from '../../api/core/v1/pod/status/final-phase.ts';
 import type { Job, Node, Pod } from '../../api/generated/types.ts';
 import type { Client } from '../../client/client.ts';

@@ -28,8 +28,8 @@ export const untilText = (deadline: Millis | undefined, { now }: Living, what = 
   deadline === undefined ? '' : `; ${what} ${clockIn(deadline, now)}`;
 
 /**
- * Returns when a container is killed that was sent the stop signal `stop`. If the deadline of the termination has changed since, for example
- * because its node did not answer, the node kills the container so much later or earlier.
+ * Returns when a container is killed that was sent the stop signal `stop`. If the deadline of the termination has changed since, for
+ * example because its node did not answer, the node kills the container so much later or earlier.
  */
 export function killTimeOf({ transitions }: Living, stop: Transition): Millis | undefined {
   if (stop.deadline === undefined || stop.message !== undefined) return stop.deadline;

@@ -81,8 +81,8 @@ function hasStarted(name: string, steps: readonly Transition[]): boolean {
 }
 
 /**
- * The exit code of a run whose command the container runtime could not execute. Source: the exit codes of containerd's CRI. Programs such as
- * git use it, too.
+ * The exit code of a run whose command the container runtime could not execute. Source: the exit codes of containerd's CRI. Programs such
+ * as git use it, too.
  */
 const NOT_STARTED = 128;
 /** The exit code of an entry that ended without a run. Source: src/lifecycle/defer.ts. A run that SIGKILL ended has it, too. */

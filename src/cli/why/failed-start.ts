@@ -49,8 +49,8 @@ export function failedRun(subject: Living, { reason = '', message }: ContainerSt
 export const isNotFound = ({ reason }: ContainerStateTerminated): boolean => reason === END_UNKNOWN;
 
 /**
- * Returns a clause about a container that had not started when its Pod ended, and what the user can do before the next Pod. Undefined if the
- * container had started, or if the record does not contain why it had not.
+ * Returns a clause about a container that had not started when its Pod ended, and what the user can do before the next Pod. Undefined if
+ * the container had started, or if the record does not contain why it had not.
  */
 export function unstarted(
   subject: Living,

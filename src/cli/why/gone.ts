@@ -113,8 +113,8 @@ function failureOf(subject: Subject, steps: readonly Transition[], began: Transi
 }
 
 /**
- * Returns the earliest exit with an error among the last exits, until `at`, of the app containers; of the init containers if no app container
- * has exited. Returns undefined if there is none. The exit of a sidecar, which is an init container, does not fail its Pod.
+ * Returns the earliest exit with an error among the last exits, until `at`, of the app containers; of the init containers if no app
+ * container has exited. Returns undefined if there is none. The exit of a sidecar, which is an init container, does not fail its Pod.
  */
 function failedExit(steps: readonly Transition[], at: number): Transition | undefined {
   const last = new Map<string, Transition>();

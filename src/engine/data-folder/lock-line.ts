@@ -31,8 +31,8 @@ export function recordStopping(dataDir: string): void {
 }
 
 /**
- * Empties the line of this process, an engine that has stopped, so that the next owner of the lock is not mistaken for this one before it has
- * written its own line. Never throws.
+ * Empties the line of this process, an engine that has stopped, so that the next owner of the lock is not mistaken for this one before it
+ * has written its own line. Never throws.
  */
 export function forgetOwner(dataDir: string): void {
   changeOwn(dataDir, (_, fd) => overwriteLine(fd, ''));

@@ -9,7 +9,8 @@
  *     client takes effect, and when the folder of a Pod exists.
  *  3. Files that existed before a first start, and those of the user, are never removed.
  *  4. A later start that fails keeps the recorded settings, except those with which it has already written to the store, and the runtime if
- *     it has already created sandboxes in another one. While such a start runs, the record has its settings, because `lifepod down` needs them.
+ *     it has already created sandboxes in another one. While such a start runs, the record has its settings, because `lifepod down` needs
+ *     them.
  *  5. A later start with another runtime is refused before it changes anything if Pods run in the recorded one (runtime-change.ts).
  *  6. A later start that fails before any Pod has begun removes the network that it has created, for example if the disk is full.
  */
@@ -81,8 +82,8 @@ export interface StartProgress {
 }
 
 /**
- * Removes what a killed first start has left. Rejects with a UserError if refuseRuntimeChange() does. The caller has locked the data folder. `record`: the record from which the settings were
- * resolved. `created`: the folders that this start has created.
+ * Removes what a killed first start has left. Rejects with a UserError if refuseRuntimeChange() does. The caller has locked the data
+ * folder. `record`: the record from which the settings were resolved. `created`: the folders that this start has created.
  */
 export async function openDataFolder(
   settings: Settings,

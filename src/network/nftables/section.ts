@@ -5,7 +5,9 @@
  * component passes unchanged parts again as the same objects: the comparison of two versions of a section visits the parts that differ.
  */
 
-/** The name of each chain and set begins with the name of its section, such as `pods/NAME`. table.ts deletes those without such a prefix. */
+/**
+ * The name of each chain and set begins with the name of its section, such as `pods/NAME`. table.ts deletes those without such a prefix.
+ */
 export const SECTIONS = ['pods', 'host-ports', 'services', 'policies'] as const;
 export type SectionName = (typeof SECTIONS)[number];
 

@@ -1,6 +1,6 @@
 /**
- * Removes images, or one of several names of an image. Other clients of containerd, and earlier versions of lifepod, assign short names such
- * as web:1. CRI shows them in complete form, but cannot find them, and its RemoveImage does not delete them.
+ * Removes images, or one of several names of an image. Other clients of containerd, and earlier versions of lifepod, assign short names
+ * such as web:1. CRI shows them in complete form, but cannot find them, and its RemoveImage does not delete them.
  */
 import type { Timers } from '../../platform/platform.ts';
 import { type Connection, delay, hasCode } from '../cri/connection.ts';
@@ -85,7 +85,9 @@ async function deleteName(connection: Connection, name: string, signal: AbortSig
   });
 }
 
-/** Resolves when CRI shows the name or no longer shows it, or after 30 s. Polls, because CRI does not report when it has processed a name. */
+/**
+ * Resolves when CRI shows the name or no longer shows it, or after 30 s. Polls, because CRI does not report when it has processed a name.
+ */
 async function untilShown(
   connection: Connection,
   { name, shown }: { name: string; shown: boolean },
