@@ -43,15 +43,21 @@ test('a Pod that is not ready needs more attention than a failed one, and that m
   expect(worstPod(object(), [])).toBeUndefined();
 });
 
+function endedByShutdown(name: string): Pod {
+  const ended = pod(name, 'Failed');
+  ended.status = {
+    ...ended.status,
+    reason: 'Terminated',
+    message: 'Pod was terminated in response to imminent node shutdown.',
+    conditions: [{ type: 'DisruptionTarget', status: 'True', reason: 'TerminationByKubelet' }],
+  };
+  return ended;
+}
+
 test('failed Pods of a workload with all its ready Pods are reported as replaced, and not as its trouble', () => {
   const web = object({ kind: 'Deployment', spec: { replicas: 1 } });
   const good = pod('good', 'Running', true);
-  const old = pod('old', 'Failed');
-  old.status = {
-    ...old.status,
-    reason: 'Terminated',
-    message: 'Pod was terminated in response to imminent node shutdown.',
-  };
+  const old = endedByShutdown('old');
   const found: Explanation = { sentence: 'good is running: its container is ready.', evidence: [], actions: [] };
   expect(worstPod(web, [old, good])).toBe(good);
   expect(explainByPod(given({ title: 'deployment/x', object: web, pods: [old, good] }), good, found)).toEqual({
@@ -86,13 +92,7 @@ test('a failed Pod stays the trouble of a workload without all its ready Pods, a
 
 test('a Job continues if other Pods have replaced those that its node has ended, but not if a Pod failed by itself', () => {
   const good = pod('good', 'Running', true);
-  const old = pod('old', 'Failed');
-  old.status = {
-    ...old.status,
-    reason: 'Terminated',
-    message: 'Pod was terminated in response to imminent node shutdown.',
-    conditions: [{ type: 'DisruptionTarget', status: 'True', reason: 'TerminationByKubelet' }],
-  };
+  const old = endedByShutdown('old');
   const job = object({ spec: { backoffLimit: 2 }, status: { active: 1, failed: 1 } });
   const found: Explanation = { sentence: 'good is running: its container is ready.', evidence: [], actions: [] };
   expect(worstPod(job, [old, good])).toBe(good);
