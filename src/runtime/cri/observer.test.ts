@@ -117,6 +117,17 @@ test('a container that is only created is not queried', async () => {
   expect(calls).toEqual([]);
 });
 
+test('a container has the start time that CRI records, not the earlier one of the start event', async () => {
+  containerFacts(facts, 'c1', 'uid-1').startedAt = 1;
+  containers = [container('CONTAINER_CREATED')];
+  expect(await observedContainer()).toMatchObject({ state: 'created', startedAt: undefined });
+  containers = [container('CONTAINER_RUNNING')];
+  statuses = { ContainerStatus: { ...CONTAINER_STATUS, state: 'CONTAINER_CREATED', startedAt: 0 } };
+  expect(await observedContainer()).toMatchObject({ state: 'created', startedAt: undefined });
+  statuses = { ContainerStatus: { ...CONTAINER_STATUS, state: 'CONTAINER_RUNNING' } };
+  expect(await observedContainer()).toMatchObject({ state: 'running', startedAt: 2 });
+});
+
 test('a container that is listed as created is queried if an event has reported its exit', async () => {
   containerFacts(facts, 'c1', 'uid-1').exit = { exitCode: 0, finishedAt: 9 };
   containers = [container('CONTAINER_CREATED')];

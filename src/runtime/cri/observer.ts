@@ -123,7 +123,7 @@ async function observeContainer(
 ): Promise<ContainerObservation | undefined> {
   const known = containerFacts(facts, listed.id, podUidOf(listed.labels));
   if (known.final !== undefined) return known.final;
-  if (isSettled(listed, known)) return fromFacts(listed, known);
+  if (isSettled(listed, known)) return unlessStarting(fromFacts(listed, known));
   const status = await queries.containerStatus(listed.id, signal);
   if (status === undefined) {
     facts.containers.delete(listed.id);
@@ -134,7 +134,7 @@ async function observeContainer(
     known.final = fromFacts({ ...listed, state: 'CONTAINER_CREATED' }, known);
     return known.final;
   }
-  if (status.state !== 'CONTAINER_EXITED') return fromFacts({ ...listed, state: status.state }, known);
+  if (status.state !== 'CONTAINER_EXITED') return unlessStarting(fromFacts({ ...listed, state: status.state }, known));
   if (isEndUnknown(status)) known.exit ??= shimExits?.exitOf(listed.id);
   known.final =
     isEndUnknown(status) && known.exit !== undefined ? fromFacts(listed, known) : fromExit(listed, known, status);
@@ -146,6 +146,13 @@ const isSettled = (listed: ListedContainer, known: ContainerFacts): boolean => {
   if (listed.state === 'CONTAINER_CREATED') return !exited;
   return listed.state === 'CONTAINER_RUNNING' && known.startedAt !== undefined && known.imageRef !== undefined;
 };
+
+/**
+ * Omits the time of the start event while CRI does not report the start. CRI records its own, later time, and a published start time must
+ * be the one that a new engine reads.
+ */
+const unlessStarting = (seen: ContainerObservation): ContainerObservation =>
+  seen.state === 'created' ? { ...seen, startedAt: undefined } : seen;
 
 /** The container ended while containerd was down, and containerd could not query the shim later. */
 const isEndUnknown = (status: ContainerStatus): boolean => status.exitCode === 255 && status.reason === 'Unknown';
