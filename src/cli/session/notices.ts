@@ -3,18 +3,21 @@
  * and again.
  */
 import { hasEnded } from '../../api/core/v1/pod/status/final-phase.ts';
-import type { Job, Node, Pod } from '../../api/generated/types.ts';
+import type { CoreV1Event, Job, Node, Pod } from '../../api/generated/types.ts';
 import type { Client } from '../../client/client.ts';
 import type { Transition } from '../../lifecycle/types.ts';
 import { uidOf } from '../../machinery/meta.ts';
+import { parseTime } from '../../machinery/time.ts';
 import { onlyFinalizersLeft } from '../end-pods.ts';
 import type { Hints } from '../hints.ts';
 import { imageOf, lacksImage, podContainers, wantedImage } from '../pod-containers.ts';
 import { lifeOf, transitionsOf } from '../records.ts';
+import { periodOf } from '../status/pod-troubles.ts';
 import { explainEnding } from '../why/ending.ts';
 import { type EntryEnd, endOfEntry, endText, fatesOf, isUndone, remainingWork, withoutImage } from '../why/entries.ts';
 import { actionsText, imageHint, lackOfImage } from '../why/images.ts';
-import { controllerOf } from '../why/subject.ts';
+import { explainReadiness } from '../why/running.ts';
+import { controllerOf, eventOf, lastTime } from '../why/subject.ts';
 import { hasJobFailed, type Refusal } from '../workloads/refused-pods.ts';
 import type { Root } from '../workloads/root-owner.ts';
 import { type ContainerRuns, crashLoops } from './container-runs.ts';
@@ -69,6 +72,28 @@ const outcomeText = (end: EntryEnd): string =>
     ? `${fatesOf([end])}: ${endText(end)}`
     : `defer container ${end.name} ${endText(end)}`;
 
+const UNREADY_PROBE = /^(Startup|Readiness) probe/;
+
+/**
+ * Returns why the Pod is not ready if `event` reports a failed probe after the time that the container's probes need to fail; undefined
+ * otherwise, because a container may fail probes while it starts. Pure.
+ */
+export function unreadyText(pod: Pod, event: CoreV1Event, hints: Hints): string | undefined {
+  if (!UNREADY_PROBE.test(event.message ?? '') || pod.metadata.deletionTimestamp !== undefined) return undefined;
+  const failed = podContainers(pod).find(({ name }) => eventOf({ events: [event] }, ['Unhealthy'], name) !== undefined);
+  const started = parseTime(failed?.status?.state?.running?.startedAt);
+  if (failed === undefined || started === undefined || failed.status?.ready === true) return undefined;
+  const spec = [...(pod.spec?.initContainers ?? []), ...(pod.spec?.containers ?? [])].find(
+    ({ name }) => name === failed.name,
+  );
+  const limit = periodOf(spec?.startupProbe) + periodOf(spec?.readinessProbe);
+  if (lastTime(event) - started < limit) return undefined;
+  const { name, namespace = '' } = pod.metadata;
+  const now = lastTime(event);
+  const facts = { events: [event], transitions: [], lastLines: {}, hints, now };
+  return explainReadiness({ ...facts, name: titleOf('Pod', { name }), namespace, pod })?.sentence.replace(/\.$/, '');
+}
+
 /**
  * Returns the sentence with which a session gives up. `start` is the command that starts an engine, if the session may stop the engine
  * that the commands in the sentence need; undefined if another user of the engine keeps it running.
@@ -116,6 +141,8 @@ export interface Notices {
   trouble(pod: Pod, cause: string, text: string): void;
   /** Prints which defer containers of the Pod cannot get their images, or were due and did not run or failed. */
   entries(pod: Pod, node: Node | undefined): void;
+  /** Prints once, if `event` reports that a probe of the Pod has failed for too long, why the Pod is not ready. */
+  unready(pod: Pod, event: CoreV1Event): void;
   crashLoops(pod: Pod, runs: ContainerRuns): Promise<void>;
   /** Reports, once, that the Pod has failed by itself, after its logs are printed. Does nothing for other Pods. */
   failure(seen: Seen<Pod>): Promise<void>;
@@ -164,6 +191,10 @@ export function createNotices({ client, logs, say, hints, failed }: NoticeOption
         const advice = hint !== '' && isNew(pod, `hint for ${name}`) ? `; ${hint}` : '';
         say(`${text}${advice}${isPending ? `; ${see(pod)}` : ''}`);
       }
+    },
+    unready(pod, event) {
+      const text = unreadyText(pod, event, hints);
+      if (text !== undefined && isNew(pod, `unready ${event.involvedObject.fieldPath}`)) say(`${text}; ${see(pod)}`);
     },
     async crashLoops(pod, runs) {
       const ended = crashLoops(pod, runs, []).filter(({ run, cause }) => isNew(pod, `${run} ${cause}`));

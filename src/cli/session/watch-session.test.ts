@@ -224,6 +224,29 @@ const failedStart = (id: string) => ({
 });
 const ended = (exitCode: number) => ({ terminated: { exitCode, reason: exitCode === 0 ? 'Completed' : 'Error' } });
 
+test('a session says once that a Pod is not ready, after the time that its probe needs to fail', async () => {
+  const { backend, watched, said } = await watch();
+  const readinessProbe = { exec: { command: ['false'] }, periodSeconds: 2 };
+  const containers = [{ name: 'app', image: 'x', readinessProbe }];
+  const one = await backend.set(PODS, { ...podOf('one', { labels }), spec: { containers } });
+  const startedAt = '2026-01-02T03:04:05Z';
+  await backend.setStatus(PODS, 'a', 'one', status({ running: { startedAt } }));
+  watched.created(one);
+  watched.complete();
+  await watched.settled();
+  for (const [count, seconds] of [1, 5, 6, 8].entries()) {
+    const event = eventOf(one, 'Unhealthy', 'Readiness probe failed: no database', count + 1);
+    const lastTimestamp = new Date(Date.parse(startedAt) + seconds * 1000).toISOString();
+    const involvedObject = { ...event.involvedObject, fieldPath: 'spec.containers{app}' };
+    await backend.set(EVENTS, { ...event, involvedObject, lastTimestamp });
+    if (seconds === 5) expect(said).toEqual([]);
+  }
+  await vi.waitFor(() => expect(said).toHaveLength(1));
+  expect(said).toEqual([
+    "pod/one is not ready: the readiness probe of container app fails, no database; see 'lifepod why one -n a --data-dir /d' in another terminal",
+  ]);
+});
+
 test('a session whose sandboxes end at their start is over after two minutes, although each is ready for a moment', async () => {
   const { backend, watched, said, timers, setStatus } = await watch();
   const one = await backend.set(PODS, podOf('one', { labels }));

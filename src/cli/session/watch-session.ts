@@ -199,12 +199,13 @@ class Watched {
 
   hear(event: CoreV1Event): void {
     const { uid } = event.involvedObject;
-    if (uid !== undefined && isRefusal(event)) this.#await(this.#hearRefusal(event, uid));
-    if (uid === undefined || !isAboutPreparation(event, this.#events.get(uid))) return;
-    this.#events.set(uid, event);
+    if (uid === undefined) return;
+    if (isRefusal(event)) this.#await(this.#hearRefusal(event, uid));
     const seen = this.#pods.get(uid);
-    if (seen === undefined) return;
-    this.#noteObstacle(seen.object, seen.isGone);
+    if (seen?.isGone === false) this.#notices.unready(seen.object, event);
+    if (!isAboutPreparation(event, this.#events.get(uid))) return;
+    this.#events.set(uid, event);
+    if (seen !== undefined) this.#noteObstacle(seen.object, seen.isGone);
     this.#look();
   }
 

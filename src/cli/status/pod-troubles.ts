@@ -250,7 +250,7 @@ function probeStop({ transitions }: Living, container: string): Transition | und
 const FAILED_PROBE = /failed (startup|liveness) probe/;
 
 /** Returns how long a probe takes to fail; 0 if there is no probe. Source: the defaults of v1.33. */
-const periodOf = (probe: Probe | undefined): Millis =>
+export const periodOf = (probe: Probe | undefined): Millis =>
   probe === undefined
     ? 0
     : ((probe.initialDelaySeconds ?? 0) + (probe.periodSeconds ?? 10) * (probe.failureThreshold ?? 3)) * 1000;
