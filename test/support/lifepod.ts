@@ -27,6 +27,7 @@ import { FEW_COLLECTIONS, KUBECTL } from './kubectl.ts';
 import { LAUNCHER, REPOSITORY } from './launcher.ts';
 import { objectReader } from './read-objects.ts';
 import { containerRunner } from './run-in-container.ts';
+import { startEngine } from './start-engine.ts';
 import { untilLine } from './until-line.ts';
 import { waiter } from './wait-for-objects.ts';
 
@@ -104,7 +105,7 @@ export interface RunningLifepod extends LifepodClient {
   options: string[];
   /** Throws if the engine is not running. */
   pid(): number;
-  /** Starts the engine again with `lifepod up --detach`, after it was killed or stopped. */
+  /** Starts the engine again, after it was killed or stopped: see start-engine.ts. */
   up(): Promise<void>;
   /** Sends the signal to the engine's process only. Resolves when that process has ended. */
   kill(signal: 'SIGKILL' | 'SIGTERM'): Promise<void>;
@@ -126,10 +127,12 @@ const succeeded = (what: string, result: CommandResult): string => {
 /** sudo and similar programs name the invoking user in these variables. Without them, lifepod acts as if root had started it. */
 const NO_INVOKING_USER = { SUDO_UID: undefined, DOAS_USER: undefined, PKEXEC_UID: undefined };
 
+const launchEnvironment = (): NodeJS.ProcessEnv => ({ ...process.env, ...NO_INVOKING_USER });
+
 export const launch = (args: string[], env: NodeJS.ProcessEnv = {}, launcher = LAUNCHER): Promise<CommandResult> =>
   runCommand(launcher, args, {
     signal: AbortSignal.timeout(DEADLINE_MILLIS),
-    env: { ...process.env, ...NO_INVOKING_USER, ...env },
+    env: { ...launchEnvironment(), ...env },
   });
 
 /** With these options, a full disk causes no eviction and no image removal. Tests of these use separate disks. */
@@ -157,8 +160,11 @@ export async function startLifepod(extra: EngineOptions = {}): Promise<Lifepod> 
   try {
     const own = ['--node-name', 'node-1', ...(await freeNetwork()), ...WHATEVER_THE_DISK_HAS_LEFT];
     const lifepod = lifepodOf(scratch, [...own, ...(extra.options ?? [])]);
-    const up = ['up', '--detach', '--data-dir', scratch.path, ...lifepod.options];
-    succeeded('lifepod up', await launch(up, {}, extra.launcher));
+    if (extra.launcher === undefined) await lifepod.up();
+    else {
+      const up = ['up', '--detach', '--data-dir', scratch.path, ...lifepod.options];
+      succeeded('lifepod up', await launch(up, {}, extra.launcher));
+    }
     await loadBusybox(scratch.path);
     return lifepod;
   } catch (error) {
@@ -177,10 +183,11 @@ async function loadBusybox(dataDir: string): Promise<void> {
   await loadImageArchives({ endpoint, timers: systemTimers() }, [await busyboxArchive()], signal);
 }
 
-/** Does what `lifepod down` does, but starts a process only if the engine is not running. */
+/** Does what `lifepod down` does, but starts a process only if the engine was killed. */
 async function endEngine(dataDir: string): Promise<void> {
+  const wasKilled = dataDirOwner(dataDir) === undefined && readEngineRecord(dataDir)?.state !== 'down';
   // After a kill, down() starts the engine again, and the engine must be a process of lifepod, not the test process.
-  if (dataDirOwner(dataDir) === undefined) succeeded('lifepod down', await launch(['down', '--data-dir', dataDir]));
+  if (wasKilled) succeeded('lifepod down', await launch(['down', '--data-dir', dataDir]));
   else await down(dataDir, () => undefined, { signal: AbortSignal.timeout(DEADLINE_MILLIS) });
 }
 
@@ -240,9 +247,7 @@ function lifepodOf(scratch: Scratch, options: string[]): Lifepod {
       if (pid === undefined) throw new Error('the engine does not run');
       return pid;
     },
-    async up() {
-      await client.cliOk('up', '--detach', ...options);
-    },
+    up: () => startEngine(dataDir, options, launchEnvironment()),
     async kill(signal) {
       const released = dataDirReleased(dataDir, AbortSignal.timeout(DEADLINE_MILLIS));
       process.kill(self.pid(), signal);
