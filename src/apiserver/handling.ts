@@ -15,6 +15,7 @@ import { createRequestMetrics, type RequestMetrics } from './http/request-metric
 import { versionInfo } from './http/version.ts';
 import { type OpenApi, openApi } from './openapi/openapi.ts';
 import { TOKEN_ISSUER, tokenKeyOf } from './pki/tokens.ts';
+import type { EndWorkloads } from './serve-end-workloads.ts';
 import type { ApiServerOptions } from './server.ts';
 import { createStreamRoom } from './streaming/spdy/stream-limit.ts';
 
@@ -29,6 +30,7 @@ export interface Handling extends ServerContext {
   audit?: Audit | undefined;
   rotateKey?: (() => Promise<number>) | undefined;
   copyStore?: (() => Promise<void>) | undefined;
+  endWorkloads?: EndWorkloads | undefined;
   liveChecks: HealthChecks;
   readyChecks: HealthChecks;
 }

@@ -24,6 +24,7 @@ import { closingIfAnonymous } from './http/http2/anonymous.ts';
 import { flag } from './http/query.ts';
 import { serveResource } from './http/resources.ts';
 import { findPath, findRoute, isLongRunning, pathSegments, type ResourceRoute } from './http/routes.ts';
+import { END_WORKLOADS_PATH, serveEndWorkloads } from './serve-end-workloads.ts';
 import { COPY_STORE_PATH, serveStoreCopy } from './serve-store-copy.ts';
 import type { ApiServerOptions } from './server.ts';
 import { takeable, type UpgradingConnection } from './streaming/upgrading-connection.ts';
@@ -172,6 +173,7 @@ async function answer(handling: Handling, exchange: Exchange): Promise<void> {
   // Long-running requests have limits of their own.
   if (found !== undefined && !(found instanceof ApiError) && isLongRunning(found))
     return serveFound(handling, exchange, segments, found);
+  if (exchange.path === END_WORKLOADS_PATH) return serveOther(handling, exchange, segments);
   const entered = handling.enterFlight(exchange);
   const leave = entered instanceof Promise ? await entered : entered;
   try {
@@ -208,6 +210,8 @@ async function serveOther(handling: Handling, exchange: Exchange, segments: read
   }
   if (path === ROTATE_KEY_PATH && handling.rotateKey !== undefined) return serveRotation(exchange, handling.rotateKey);
   if (path === COPY_STORE_PATH && handling.copyStore !== undefined) return serveStoreCopy(exchange, handling.copyStore);
+  if (path === END_WORKLOADS_PATH && handling.endWorkloads !== undefined)
+    return serveEndWorkloads(exchange, handling.endWorkloads);
   if (segments.length === 0) {
     onlyGet(method);
     return serveRoot(handling, exchange);

@@ -33,6 +33,7 @@ import { serveHttp2 } from './http/http2/serve.ts';
 import { createListeners, type Listeners, listen } from './listeners.ts';
 import type { Pki } from './pki/pki.ts';
 import { createRequestHandler, type RequestHandler } from './request-handler.ts';
+import type { EndWorkloads } from './serve-end-workloads.ts';
 import { answerOn, upgradeFilter } from './streaming/upgrading-connection.ts';
 
 /** Longer than Go's clients keep idle connections (90 s), so that no client sends a request on a connection that the server has closed. */
@@ -77,6 +78,8 @@ export interface ApiServerOptions {
   rotateKey?: () => Promise<number>;
   /** Copies the content of the store to a file that `lifepod backup` then reads. If absent, the server does not serve COPY_STORE_PATH. */
   copyStore?: () => Promise<void>;
+  /** Ends the workloads until the signal aborts. If absent, the server does not serve END_WORKLOADS_PATH. */
+  endWorkloads?: EndWorkloads;
   /** The metrics that /metrics serves in addition to the request metrics. The default is none. */
   metrics?: Metrics;
   /** The default is DEFAULT_LIMITS. */

@@ -11,7 +11,7 @@ const RETRY_MAX_MILLIS = 10_000;
 
 export interface Patience {
   timers: Timers;
-  /** An abort ends the attempts; deletePatiently() then resolves. */
+  /** An abort ends the attempts, which then count as successful. */
   signal: AbortSignal;
   /** Reports the error if the first attempt fails with a 5xx error. */
   failed(error: ApiError): void;
@@ -21,18 +21,27 @@ export interface Patience {
  * Deletes the object. Retries after 5xx errors, which mean for example that the server's disk is full or that the connection was lost.
  * Resolves when the server has accepted the request, if the object does not exist, and when `signal` aborts. Rejects with any other error.
  */
-export async function deletePatiently<T extends KubeObject>(
+export const deletePatiently = <T extends KubeObject>(
   resource: ResourceClient<T>,
   { name, namespace }: { name: string; namespace?: string },
   options: DeleteOptions,
-  { timers, signal, failed }: Patience,
-): Promise<void> {
-  for (let failures = 1; !signal.aborted; failures++) {
+  patience: Patience,
+): Promise<void> =>
+  sendPatiently(async () => {
     try {
       await resource.delete(name, namespace, options);
+    } catch (error) {
+      if (!isApiError(error, 'NotFound')) throw error;
+    }
+  }, patience);
+
+/** Calls `send` until it resolves or `signal` aborts. Rejects with an error of `send` other than 5xx. */
+export async function sendPatiently(send: () => Promise<unknown>, { timers, signal, failed }: Patience): Promise<void> {
+  for (let failures = 1; !signal.aborted; failures++) {
+    try {
+      await send();
       return;
     } catch (error) {
-      if (isApiError(error, 'NotFound')) return;
       if (!isApiError(error) || error.code < 500) throw error;
       if (failures === 1) failed(error);
     }

@@ -11,7 +11,6 @@ import { isStopping } from '../engine/data-folder/lock-line.ts';
 import { connectOwnRuntime } from '../engine/engine-runtime.ts';
 import { clearMachine, hasPodFolders } from '../engine/leftovers.ts';
 import { requireRoot } from '../engine/machine-checks.ts';
-import { writeEndingGrace } from '../engine/options/ending-grace.ts';
 import { type EngineRecord, readEngineRecord, resolveSettings } from '../engine/settings.ts';
 import { clearFirstStart, recordDown, settledRecord } from '../engine/start/first-start.ts';
 import { dropBallast } from '../platform/disk-reserve.ts';
@@ -103,7 +102,6 @@ async function downInTurn(dataDir: string, turn: Turn, say: Say, settings: DownS
     }
     if (found instanceof StorageFullError) throw new UserError(onFullDisk(dataDir, found));
     recordDown(dataDir, record);
-    writeEndingGrace(dataDir, undefined);
   } finally {
     lock.release();
   }

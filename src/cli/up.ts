@@ -2,7 +2,6 @@
 
 import { forgetOwner } from '../engine/data-folder/lock-line.ts';
 import type { Engine } from '../engine/engine.ts';
-import { readEndingGrace } from '../engine/options/ending-grace.ts';
 import type { UpOptions } from '../engine/settings.ts';
 import { gitCommit, LIFEPOD_VERSION, SERVED_VERSION } from '../engine/version.ts';
 import { UserError } from '../platform/files.ts';
@@ -27,12 +26,6 @@ export interface ReadyEngine {
   /** Sentences about what may keep Pods from working on this machine. */
   warnings: readonly string[];
 }
-
-/**
- * The signal with which `lifepod down` makes the engine end the static Pods, which cannot be deleted through the API, and stop the
- * controllers that would replace the Pods that `lifepod down` deletes.
- */
-export const END_WORKLOADS = 'SIGUSR2';
 
 /** The signal with which `lifepod shutdown-node` makes the engine end the Pods. By convention, SIGPWR reports a power failure. */
 export const SHUT_DOWN_NODE = 'SIGPWR';
@@ -68,13 +61,6 @@ export async function up(options: UpOptions): Promise<void> {
       else stopping.abort(new InterruptedError(`stopped by ${name}`, name));
     });
   }
-  // END_WORKLOADS may arrive before the engine has started.
-  const workloadsEnd = Promise.withResolvers<void>();
-  let endWorkloads = (): void => workloadsEnd.resolve();
-  process.on(END_WORKLOADS, () => {
-    end = 'pods-ended';
-    endWorkloads();
-  });
   process.on(SHUT_DOWN_NODE, () => shutdown.resolve());
   const isForeground = process.send === undefined;
   const { platform, notices } = outputOf(options, isForeground);
@@ -85,7 +71,10 @@ export async function up(options: UpOptions): Promise<void> {
   const { startEngine, refuseLost, mayRunPods, withRemains } = await loadEngine();
   let engine: Engine;
   try {
-    const reports = { waiting: reportWaiting(notices), listening: service.listening, locked };
+    const ending = (isEnding: boolean): void => {
+      end = isEnding ? 'pods-ended' : 'pods-run';
+    };
+    const reports = { waiting: reportWaiting(notices), listening: service.listening, locked, ending };
     // startDetached() has checked the same for an engine in the background.
     if (isForeground) await refuseLost(options.dataDir, platform.timers);
     engine = await startEngine(options, platform, stopping.signal, reports);
@@ -100,9 +89,6 @@ export async function up(options: UpOptions): Promise<void> {
   }
   isStarted = true;
   const failed = (what: string) => (error: unknown) => platform.log.error(what, { error: String(error) });
-  endWorkloads = () =>
-    void engine.endWorkloads(readEndingGrace(options.dataDir)).catch(failed('ending the static Pods failed'));
-  void workloadsEnd.promise.then(endWorkloads);
   void shutdown.promise
     .then(() => engine.shutDownNode())
     .catch(failed('shutting down the node failed'))

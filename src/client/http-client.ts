@@ -43,10 +43,11 @@ const SILENCE_MILLIS = 60_000;
 
 export interface HttpClient extends Client {
   /**
-   * Sends a GET and resolves to the body, which need not be JSON and may be endless, such as a log. The body is destroyed when `signal`
-   * aborts. Rejects with an ApiError if the request fails; if the connection is lost later, the body emits an error.
+   * Sends a GET, or a POST without a body, and resolves to the body of the response, which need not be JSON and may be endless, such as a
+   * log. The body is destroyed when `signal` aborts. Rejects with an ApiError if the request fails; if the connection is lost later, the
+   * body emits an error.
    */
-  open(path: string, signal: AbortSignal): Promise<Readable>;
+  open(path: string, signal: AbortSignal, method?: 'GET' | 'POST'): Promise<Readable>;
   /** Sends a POST without a body, and resolves to the body of the response, however long that takes. Rejects with an ApiError. */
   post(path: string, signal: AbortSignal): Promise<string>;
 }
@@ -55,7 +56,7 @@ export function httpClient(options: HttpClientOptions): HttpClient {
   const connected = connection(options);
   return {
     ...clientOf(httpBackend(connected)),
-    open: (path, signal) => connected.open({ method: 'GET', path }, { signal }),
+    open: (path, signal, method = 'GET') => connected.open({ method, path }, { signal }),
     post: async (path, signal) => {
       const response = await connected.open({ method: 'POST', path }, { signal });
       return readText(response).catch((error: Error) => {

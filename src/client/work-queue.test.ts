@@ -2,9 +2,9 @@ import { expect, test } from 'vitest';
 import { ApiError, conflict } from '../machinery/status.ts';
 import { silentLog } from '../platform/silent-log.ts';
 import { createVirtualTimers } from '../platform/virtual-timers.ts';
-import { createWorkQueue, workQueueMetrics } from './work-queue.ts';
+import { createWorkQueue, type Pause, workQueueMetrics } from './work-queue.ts';
 
-function setUp() {
+function setUp(pause?: Pause) {
   const timers = createVirtualTimers();
   const stop = new AbortController();
   const begun: string[] = [];
@@ -15,6 +15,7 @@ function setUp() {
     log: silentLog,
     timers,
     signal: stop.signal,
+    pause,
     process: (key) => {
       begun.push(key);
       return new Promise((resolve, reject) => {
@@ -42,6 +43,23 @@ test('a work queue processes different keys concurrently, and one key never twic
   expect(begun).toEqual(['x', 'y', 'x']);
   await finish.get('x')?.();
   expect(begun).toEqual(['x', 'y', 'x']);
+});
+
+test('a paused work queue completes the keys that it processes, and processes the others after the pause', async () => {
+  let isActive = false;
+  let end = (): void => undefined;
+  const onEnd = (act: () => void): void => {
+    end = act;
+  };
+  const { begun, finish, queue } = setUp({ isActive: () => isActive, onEnd });
+  queue.add('x');
+  isActive = true;
+  for (const key of ['x', 'y', 'y']) queue.add(key);
+  await finish.get('x')?.();
+  expect(begun).toEqual(['x']);
+  isActive = false;
+  end();
+  expect(begun).toEqual(['x', 'x', 'y']);
 });
 
 test('a work queue processes at most 16 keys at a time', async () => {

@@ -15,6 +15,12 @@ const CONCURRENCY = 16;
 /** From this number of failures in a row on, expected errors of a key are logged as warnings instead of debug messages. */
 const WARNED_FAILURES = 5;
 
+/** A time in which something must not be done. It may begin again after its end. */
+export interface Pause {
+  isActive(): boolean;
+  onEnd(act: () => void): void;
+}
+
 export interface WorkQueueOptions {
   name: string;
   /** Reconciles the key; if it rejects, the key is retried later. */
@@ -23,6 +29,8 @@ export interface WorkQueueOptions {
   timers: Timers;
   /** Stops the queue: keys that are being processed are completed, and no further key is processed. */
   signal: AbortSignal;
+  /** While it is active, no key begins to be processed. */
+  pause?: Pause | undefined;
 }
 
 export interface WorkQueue {
@@ -79,7 +87,7 @@ export function workQueueMetrics(): MetricFamily[] {
 }
 
 export function createWorkQueue(options: WorkQueueOptions): WorkQueue {
-  const { signal } = options;
+  const { signal, pause } = options;
   const waiting = new Set<string>();
   const active = new Set<string>();
   const isTurnOver = turnClock();
@@ -103,7 +111,7 @@ export function createWorkQueue(options: WorkQueueOptions): WorkQueue {
   };
   const pump = (when: 'at once' | 'in turns'): void => {
     for (const key of waiting) {
-      if (resting || active.size >= CONCURRENCY) return;
+      if (resting || pause?.isActive() === true || active.size >= CONCURRENCY) return;
       if (active.has(key)) continue;
       if (isTurnOver() && when === 'in turns') {
         rest();
@@ -138,6 +146,7 @@ export function createWorkQueue(options: WorkQueueOptions): WorkQueue {
       idlers.notify();
     }
   };
+  pause?.onEnd(() => pump('in turns'));
   return { add, idle: idlers.wait };
 }
 

@@ -2,6 +2,7 @@
 import type { Pod } from '../api/generated/types.ts';
 import type { Client } from '../client/client.ts';
 import type { SharedInformers } from '../client/shared-informers.ts';
+import type { Pause } from '../client/work-queue.ts';
 import type { Log, Timers } from '../platform/platform.ts';
 
 /**
@@ -19,6 +20,8 @@ export interface ControllerOptions {
   timers: Timers;
   log: Log;
   signal: AbortSignal;
+  /** While it is active, the controller creates no Pods. Only controllers that create Pods or their owners get it. */
+  noMorePods?: Pause | undefined;
 }
 
 /**

@@ -9,6 +9,7 @@
  * times from which a controller counts a delay, such as tolerationSeconds.
  */
 import type { KindCatalog } from '../api/catalog.ts';
+import type { Pause } from '../client/work-queue.ts';
 import { type CertificateOptions, startCertificates } from './certificates/certificates.ts';
 import { startClusterRoleAggregation } from './cluster-role-aggregation/cluster-role-aggregation.ts';
 import type { ControllerName, ControllerOptions } from './controller.ts';
@@ -49,7 +50,7 @@ import { startUnboundRecords } from './unbound-records/unbound-records.ts';
 export async function startControllers({
   optionsOf,
   catalog,
-  noMorePods = new AbortController().signal,
+  noMorePods,
   ...options
 }: {
   optionsOf: (controller: ControllerName) => ControllerOptions;
@@ -64,13 +65,10 @@ export async function startControllers({
   authorizer: CertificateOptions['authorizer'];
   /** How many terminated Pods to keep: 0 means all, and undefined means DEFAULT_TERMINATED_PODS. */
   terminatedPods?: number;
-  /** Stops the creation of Pods by controllers, so that `lifepod down` does not wait for replacements of the Pods that it ends. */
-  noMorePods?: AbortSignal;
+  /** While it is active, controllers create no Pods, so that `lifepod down` does not wait for replacements of the Pods that it ends. */
+  noMorePods?: Pause;
 }): Promise<void> {
-  const creatorOf = (controller: ControllerName): ControllerOptions => {
-    const own = optionsOf(controller);
-    return { ...own, signal: AbortSignal.any([own.signal, noMorePods]) };
-  };
+  const creatorOf = (controller: ControllerName): ControllerOptions => ({ ...optionsOf(controller), noMorePods });
   // Do not await: there may be many records, and nothing at startup depends on their deletion.
   void startRecordLimits({ ...optionsOf('pod-record-controller'), limits: options.recordLimits });
   await Promise.all([
@@ -86,7 +84,7 @@ export async function startControllers({
     startDaemonSets(creatorOf('daemon-set-controller')),
     startDeployments(optionsOf('deployment-controller')),
     startDisruption({ ...optionsOf('disruption-controller'), catalog }),
-    startJobs({ ...optionsOf('job-controller'), noMorePods }),
+    startJobs(creatorOf('job-controller')),
     startEndpoints(optionsOf('endpoint-controller')),
     startEndpointSlices(optionsOf('endpointslice-controller')),
     startEndpointSliceMirroring(optionsOf('endpointslicemirroring-controller')),

@@ -13,6 +13,7 @@ import { createTokenIssuer, TOKEN_ISSUER, type TokenIssuer } from '../apiserver/
 import { bootstrap } from '../apiserver/registry/bootstrap.ts';
 import { createRegistry, type Registry } from '../apiserver/registry/registry.ts';
 import { ensureKubernetesEndpoints } from '../apiserver/registry/system-endpoints/kubernetes-endpoints.ts';
+import type { EndWorkloads } from '../apiserver/serve-end-workloads.ts';
 import { startApiServer } from '../apiserver/server.ts';
 import type { Metrics } from '../platform/metrics.ts';
 import { machineClock } from '../platform/node-js.ts';
@@ -115,6 +116,8 @@ interface ServerParts {
    * its first address. Absent: there is no network of Pods, and the API server never listens on other addresses.
    */
   protect?: (port: number) => Promise<void>;
+  /** Absent: no client can end the workloads. */
+  endWorkloads?: EndWorkloads;
 }
 
 /** Starts the API server, creates the system objects and writes the kubeconfig. Resolves with the port of the server. */
@@ -136,6 +139,7 @@ export async function serveApi(
     progress,
     listening,
     protect,
+    endWorkloads,
   }: OpenRegistry & ServerParts,
 ): Promise<number> {
   const { dataDir, serviceCidr } = settings;
@@ -150,6 +154,7 @@ export async function serveApi(
     authorizer: authorization.clients,
     rotateKey,
     copyStore: copy,
+    endWorkloads,
     authentication: authenticationSettings(settings),
     host,
     port: settings.port,

@@ -16,6 +16,7 @@ import { bootstrap } from '../apiserver/registry/bootstrap.ts';
 import { ensureDnsService } from '../apiserver/registry/dns-service.ts';
 import { ensureKubernetesEndpoints } from '../apiserver/registry/system-endpoints/kubernetes-endpoints.ts';
 import { createSharedInformers, type SharedInformers } from '../client/shared-informers.ts';
+import type { Pause } from '../client/work-queue.ts';
 import { startControllers } from '../controllers/controllers.ts';
 import type { ApiAddresses } from '../network/api-address.ts';
 import type { Dns } from '../network/dns/dns.ts';
@@ -41,6 +42,7 @@ import { checkDataFormat, migrate } from './data-folder/format.ts';
 import { recordStopping } from './data-folder/lock-line.ts';
 import { refuseUnusableFolder } from './data-folder/new-folder.ts';
 import { completeRestore } from './data-folder/replacement.ts';
+import { createWorkloadsEnd } from './ending/workloads-end.ts';
 import { type OpenRegistry, openRegistry, serveApi } from './engine-api.ts';
 import { createEngineMetrics } from './engine-metrics.ts';
 import { apiAt, checkNetwork, startNetwork } from './engine-network.ts';
@@ -74,8 +76,6 @@ export interface Engine {
   server: string;
   /** Sentences for the user about obstacles for Pods on this machine, such as a firewall. */
   warnings: readonly string[];
-  /** Stops the controllers that create Pods, and ends the static Pods gracefully. Resolves when all static Pods are removed. */
-  endWorkloads(gracePeriodSeconds?: number): Promise<void>;
   /**
    * Terminates all Pods for a shutdown of the machine, but keeps their objects. Resolves when all Pods have ended or their grace periods
    * are over, and the outcome is in the engine record.
@@ -147,19 +147,19 @@ async function stopped(dataDir: string, closers: AsyncDisposableStack, signal: A
   await closers.disposeAsync();
 }
 
-type StartedParts = Pick<Engine, 'endWorkloads' | 'shutDownNode'> & { port: number };
+type StartedParts = Pick<Engine, 'shutDownNode'> & { port: number };
 
 async function startParts(
   settings: Settings,
   platform: Platform,
   closers: AsyncDisposableStack,
   stopping: AbortSignal,
-  { waiting, listening, progress }: StartReports & { progress: StartProgress },
+  { waiting, listening, ending: changed, progress }: StartReports & { progress: StartProgress },
 ): Promise<StartedParts> {
   const ending = new AbortController();
   // If one of the first parts cannot be started, the others must end, too.
   closers.defer(() => ending.abort());
-  const noMorePods = new AbortController();
+  const noMorePods = createWorkloadsEnd({ log: platform.log, stopping, changed: changed ?? (() => undefined) });
   const signal = AbortSignal.any([stopping, ending.signal]);
   const dnsIp = dnsServiceAddress(settings.serviceCidr);
   const metrics = createEngineMetrics(signal);
@@ -184,6 +184,7 @@ async function startParts(
     progress,
     listening,
     protect,
+    endWorkloads: noMorePods.begin,
   });
   const informers = createSharedInformers({ client: clientFor(opened.registry, API_SERVER), ...platform });
   // This call must follow serveApi(), which creates and updates the roles, so that the first decision uses current roles.
@@ -201,18 +202,15 @@ async function startParts(
   const [nodeParts, dns] = await together([
     startNode(settings, options, { runtime, machine, shutdown, dnsIp, lastSignOfLife }),
     startNetworkParts(settings, as(DNS), { dnsIp, closers, services, isReady: () => isReady }),
-    startClusterParts(settings, as, { ...opened, port, noMorePods: noMorePods.signal }),
+    startClusterParts(settings, as, { ...opened, port, noMorePods }),
   ]);
   const { agent, reporter } = nodeParts;
   connectNode(settings, options, nodeParts, { ...machine, node, runtime, informers, metrics: metrics.node, dnsIp });
+  noMorePods.connect(agent.staticPods);
   closers.defer(() => agent.flushed());
   await nodeReady(settings.nodeName, { ...options, waiting });
   isReady = true;
-  const endWorkloads = (gracePeriodSeconds?: number): Promise<void> => {
-    noMorePods.abort();
-    return agent.endStaticPods(gracePeriodSeconds);
-  };
-  return { port, endWorkloads, shutDownNode: () => shutdown.begin(reporter, agent).then(() => dns.stop()) };
+  return { port, shutDownNode: () => shutdown.begin(reporter, agent).then(() => dns.stop()) };
 }
 
 /** Returns a function that returns the options of a part that calls the API with the rights of `user`. */
@@ -267,7 +265,7 @@ async function startNetworkParts(
 async function startClusterParts(
   settings: Settings,
   as: (user: UserInfo, reader?: UserInfo) => PartOptions,
-  parts: OpenRegistry & { port: number; noMorePods: AbortSignal },
+  parts: OpenRegistry & { port: number; noMorePods: Pause },
 ): Promise<void> {
   const { registry, catalog, pki, tokens, authorization, port, noMorePods } = parts;
   const { dataDir, serviceCidr, nodeName } = settings;

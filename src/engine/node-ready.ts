@@ -34,6 +34,8 @@ export interface StartReports {
   listening(): void;
   /** Called when the engine has locked the data folder. */
   locked?(): void;
+  /** Called when `lifepod down` ends the workloads, and when it has withdrawn that, so that they run again. */
+  ending?(isEnding: boolean): void;
 }
 
 interface ReadyOptions {

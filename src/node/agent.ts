@@ -25,6 +25,7 @@ import { podFromRecords } from './pod/observed-pod.ts';
 import { followRuntime } from './pod/runtime-follower.ts';
 import { closeRecords, isAmong } from './record/close-records.ts';
 import { throughMirrors } from './static-pods/mirrors.ts';
+import type { StaticPods } from './static-pods/static-pods.ts';
 import { createStreamSource } from './streams/stream-source.ts';
 import type { NodePod } from './usage/node-pods.ts';
 
@@ -33,8 +34,8 @@ export interface NodeAgent extends Pick<NodeEnding, 'shutDown'> {
   /** Returns the Pods that have workers, each with the last observation of its sandboxes and containers. */
   pods(): NodePod[];
   onImagesChange(listener: () => void): void;
-  /** Ends the static Pods gracefully and ignores their manifests from then on. Resolves when all of them have been removed. */
-  endStaticPods(gracePeriodSeconds?: number): Promise<void>;
+  /** Ends and starts the static Pods. */
+  staticPods: Pick<StaticPods, 'endAll' | 'runAll'>;
   /** Resolves when all statuses of Pods, Events and steps of Pod records from before the call have been written or abandoned. */
   flushed(): Promise<void>;
 }
@@ -83,7 +84,7 @@ export async function startNodeAgent(options: NodeAgentOptions): Promise<NodeAge
         return { pod, ...runs.view(uid), logDirectory: podLogDirectory(pod, parts.logsRoot) };
       }),
     onImagesChange: images.onChange,
-    endStaticPods: staticPods.endAll,
+    staticPods,
     shutDown: parts.ending.shutDown,
     async flushed() {
       const statuses = [...workers.values()].map((worker) => worker.flushed());

@@ -2,7 +2,6 @@
 import { existsSync } from 'node:fs';
 import { clientFromKubeconfig } from '../../client/kubeconfig.ts';
 import { connectOwnRuntime, runtimeAnswers } from '../../engine/engine-runtime.ts';
-import { writeEndingGrace } from '../../engine/options/ending-grace.ts';
 import { type EngineRecord, kubeconfigPath } from '../../engine/settings.ts';
 import { dataDirOwner, dataDirReleased, UserError } from '../../platform/files.ts';
 import { nodePlatform } from '../../platform/node-js.ts';
@@ -15,7 +14,7 @@ import { hintsFor, missingKubeconfig } from '../hints.ts';
 import { deleteObjects } from '../session/delete-objects.ts';
 import { readRecords, removeRecord } from '../session/session-records.ts';
 import { withShortDeletions } from '../short-deletions.ts';
-import { END_WORKLOADS } from '../up.ts';
+import { askToEnd } from './ask-to-end.ts';
 import type { Turn } from './turns.ts';
 
 /**
@@ -61,7 +60,7 @@ export async function endEngine(
     () => ended.abort(new UserError(`the engine stopped unexpectedly: run '${downAgain(dataDir)}' again`)),
     () => undefined,
   );
-  const signal = AbortSignal.any([ended.signal, settings.signal]);
+  const signal = AbortSignal.any([ended.signal, settings.signal, waiting.signal]);
   try {
     await endPods(dataDir, record, pid, say, { ...settings, signal });
     await turn.own();
@@ -91,8 +90,11 @@ async function endPods(
     await withShortDeletions(shortening, signal, () => deleteObjects(session, deletion, signal));
     removeRecord(dataDir, session.id);
   }
-  writeEndingGrace(dataDir, gracePeriodSeconds);
-  sendSignal(pid, END_WORKLOADS);
+  await askToEnd(client, pid, gracePeriodSeconds, {
+    timers: platform.timers,
+    signal,
+    failed: ({ message }) => say(message),
+  });
   await endAllPods(client, platform, record.nodeName, say, signal, gracePeriodSeconds);
   await endContainers(dataDir, record.containerRuntimeEndpoint, platform, say, signal);
 }

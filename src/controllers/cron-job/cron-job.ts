@@ -33,9 +33,9 @@ export interface CronJobOptions extends ControllerOptions {
 
 /** Resolves once the controller has read the CronJobs and the Jobs. */
 export async function startCronJobs(options: CronJobOptions): Promise<void> {
-  const { client, informers, timers, log, signal } = options;
+  const { client, informers, timers, log, signal, noMorePods } = options;
   const localZone = options.localZone ?? new Intl.DateTimeFormat().resolvedOptions().timeZone;
-  const queue = createWorkQueue({ name: 'cronjob', process, log, timers, signal });
+  const queue = createWorkQueue({ name: 'cronjob', process, log, timers, signal, pause: noMorePods });
   const wakes = createWakes(timers, signal, queue.add);
   /** By UID of a CronJob: the latest scheduled time for which an Event MissSchedule was sent. */
   const reported = new Map<string, Millis>();

@@ -32,12 +32,12 @@ import { reconcile } from './reconcile.ts';
 
 /** Resolves once the controller has read the objects that it follows. */
 export async function startDaemonSets(options: ControllerOptions): Promise<void> {
-  const { client, timers, log, signal } = options;
+  const { client, timers, log, signal, noMorePods } = options;
   const daemonSetClient = client.resource<DaemonSet>(DAEMON_SETS);
   const podClient = client.resource<Pod>(PODS);
   const revisionClient = client.resource<ControllerRevision>(CONTROLLER_REVISIONS);
   const events = createEventRecorder(client, { component: 'daemonset-controller', timers, log, signal });
-  const queue = createWorkQueue({ name: 'daemonset', process, log, timers, signal });
+  const queue = createWorkQueue({ name: 'daemonset', process, log, timers, signal, pause: noMorePods });
   const wakes = createWakes(timers, signal, queue.add);
   const backOff = createBackOff();
   const { daemonSets, nodes, pods, revisions } = followDaemonSets(options, {

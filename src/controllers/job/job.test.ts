@@ -251,13 +251,17 @@ describe('a Job', () => {
     expect(pods().flatMap(({ metadata }) => metadata.finalizers ?? [])).toEqual([]);
   });
 
-  test('counts its Pods and creates none while the engine ends all Pods', async () => {
-    const noMorePods = new AbortController();
-    await startJobs({ ...controllerOptions(), noMorePods: noMorePods.signal });
+  test('counts its Pods and creates none while the engine ends all Pods, and creates them when that is withdrawn', async () => {
+    let isActive = false;
+    let resume = (): void => undefined;
+    const onEnd = (act: () => void): void => {
+      resume = act;
+    };
+    await startJobs({ ...controllerOptions(), noMorePods: { isActive: () => isActive, onEnd } });
     await backend.create(JOBS, 'a', newJob({ completions: 2, parallelism: 2 }));
     await settled();
     await end('Running', 2);
-    noMorePods.abort();
+    isActive = true;
     await end('Succeeded');
     await backend.delete(PODS, 'a', active()[0]?.metadata.name ?? '', {});
     await pass(100);
@@ -265,6 +269,10 @@ describe('a Job', () => {
     await gone();
     expect(pods().flatMap(({ metadata }) => metadata.finalizers ?? [])).toEqual([]);
     expect(active()).toEqual([]);
+    isActive = false;
+    resume();
+    await settled();
+    expect(active()).toHaveLength(1);
   });
 
   test('counts its Pods although it may create no new ones, and tries to create them again', async () => {

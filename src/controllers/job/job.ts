@@ -22,6 +22,7 @@ import { isApiError } from '../../machinery/status.ts';
 import type { ControllerOptions } from '../controller.ts';
 import { claim } from '../ownership/claim.ts';
 import { executeClaim } from '../ownership/claiming.ts';
+import { keyOf } from '../ownership/dependent-handlers.ts';
 import { controllerUids, orphanKey } from '../ownership/owner.ts';
 import { createWakes } from '../wakes.ts';
 import type { BackOff } from './back-off.ts';
@@ -33,10 +34,10 @@ import { FINALIZER, JOB } from './job-pods.ts';
 import { reconcile } from './reconcile.ts';
 
 /**
- * Resolves once the controller has read the objects that it follows. When `noMorePods` aborts, the controller stops creating Pods, but
- * still counts Pods that end.
+ * Resolves once the controller has read the objects that it follows. While `noMorePods` is active, the controller still counts Pods that
+ * end.
  */
-export async function startJobs(options: ControllerOptions & { noMorePods?: AbortSignal }): Promise<void> {
+export async function startJobs(options: ControllerOptions): Promise<void> {
   const { client, timers, log, signal, noMorePods } = options;
   const jobClient = client.resource<Job>(JOBS);
   const podClient = client.resource<Pod>(PODS);
@@ -70,7 +71,7 @@ export async function startJobs(options: ControllerOptions & { noMorePods?: Abor
       job,
       pods: await claimed(writer, job),
       backOff: backOffs.get(uidOf(job)),
-      mayCreate: noMorePods?.aborted !== true,
+      mayCreate: noMorePods?.isActive() !== true,
       now: timers.now(),
     });
     const isDone = await carryOut(writer, job, decision);
@@ -86,6 +87,9 @@ export async function startJobs(options: ControllerOptions & { noMorePods?: Abor
     if (pod !== undefined) await releaseOrphan(podClient, pod, currentJob(writer));
   }
 
+  noMorePods?.onEnd(() => {
+    for (const job of jobs.list()) queue.add(keyOf(job));
+  });
   await synced;
 }
 

@@ -41,12 +41,12 @@ export const startReplicationControllers = (options: ControllerOptions): Promise
 
 /** Resolves once the controller has read the owners and the Pods. */
 async function startReplicas(options: ControllerOptions, kind: ReplicaKind): Promise<void> {
-  const { client, timers, log, signal } = options;
+  const { client, timers, log, signal, noMorePods } = options;
   const ownerClient = client.resource<ReplicaOwner>(kind.owner.resource);
   const podClient = client.resource<Pod>(PODS);
   const events = createEventRecorder(client, { component: kind.controller, timers, log, signal });
   const writer: PodWriter = { client, events, now: timers.now };
-  const queue = createWorkQueue({ name: kind.controller, process, log, timers, signal });
+  const queue = createWorkQueue({ name: kind.controller, process, log, timers, signal, pause: noMorePods });
   const wakes = createWakes(timers, signal, queue.add);
   const { owners, pods } = followOwners(options, kind, { changed: queue.add, deleted: wakes.cancel });
   const synced = Promise.all([owners.synced, pods.synced]);

@@ -30,9 +30,9 @@ import { reconcile } from './reconcile.ts';
 
 /** Resolves once the controller has read the objects that it follows. */
 export async function startStatefulSets(options: ControllerOptions): Promise<void> {
-  const { client, timers, log, signal } = options;
+  const { client, timers, log, signal, noMorePods } = options;
   const setClient = client.resource<StatefulSet>(STATEFUL_SETS);
-  const queue = createWorkQueue({ name: 'statefulset', process, log, timers, signal });
+  const queue = createWorkQueue({ name: 'statefulset', process, log, timers, signal, pause: noMorePods });
   const wakes = createWakes(timers, signal, queue.add);
   const followed = followStatefulSets(options, { changed: queue.add, deleted: wakes.cancel });
   const { sets, pods, revisions, claims } = followed;

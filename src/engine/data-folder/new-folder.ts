@@ -16,7 +16,6 @@ const OTHER_PARTS: readonly string[] = [
   'cni',
   'containerd',
   'dns.log',
-  'ending-grace-period',
   'kubeconfig',
   'lock',
   'logs',

@@ -110,8 +110,10 @@ describe('mirrors', () => {
     await until(() => written.length === 1);
     run(staticPod('s1', { status: { phase: 'Running' } }));
     await until(() => written.length === 2);
-    await mirrors.settled();
-    expect(written).toEqual(['s1 Pending', 's1 Running']);
+    run(staticPod('s1', { status: { phase: 'Running' } }));
+    run(staticPod('s1', { status: { phase: 'Succeeded' } }));
+    await until(() => written.length === 3);
+    expect(written).toEqual(['s1 Pending', 's1 Running', 's1 Succeeded']);
   });
 
   it('a mirror that is deleted, or terminates while its Pod runs, is created again with its status', async () => {

@@ -33,8 +33,6 @@ export interface Mirrors {
   seen(mirror: Pod, removed: boolean): void;
   /** Returns the UID of the static Pod whose mirror has this UID; undefined: there is no such mirror. */
   mirrored(uid: string): string | undefined;
-  /** Resolves when every changed mirror has been reconciled, or the attempt has failed. */
-  settled(): Promise<void>;
 }
 
 export const fullNameOf = ({ metadata }: Pod): string => `${metadata.namespace}/${metadata.name}`;
@@ -104,7 +102,6 @@ export function createMirrors(options: MirrorsOptions): Mirrors {
       for (const mirror of mirrors.values()) if (mirror.metadata.uid === uid) return mirroredUid(mirror);
       return undefined;
     },
-    settled: () => queue.idle(),
   };
 }
 

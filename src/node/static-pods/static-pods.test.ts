@@ -396,9 +396,8 @@ describe('static Pods', () => {
 
   it('a Pod that a shutdown has ended does not start again while the node ends its Pods or shuts down', async () => {
     const ending = await endedByShutdown();
-    const all = ending.endAll();
+    ending.endAll();
     await finish(ending);
-    await all;
     await Promise.resolve();
     expect(applied).toEqual(['web-node-1 x', ...LIVES.slice(0, 3)]);
 
@@ -515,10 +514,10 @@ describe('static Pods', () => {
     expect(readdirSync(records)).toHaveLength(1);
 
     rmSync(records, { recursive: true });
-    const ended = staticPods.endAll();
+    staticPods.endAll();
     await appliedTimes(2);
     staticPods.ended(uidNamed('a-node-1'));
-    await ended;
+    await Promise.resolve();
     expect(applied).toEqual(['a-node-1 x', 'a-node-1 x ending']);
   });
 
@@ -538,29 +537,38 @@ describe('static Pods', () => {
     const staticPods = create();
     writeFileSync(file('a'), text('a', 'x'));
     await staticPods.start();
-    let over = false;
-    const ended = staticPods.endAll().then(() => {
-      over = true;
-    });
+    staticPods.endAll();
     writeFileSync(file('b'), text('b', 'x'));
     await appliedTimes(2);
-    expect(over).toBe(false);
     staticPods.ended(uidNamed('a-node-1'));
-    await ended;
+    await Promise.resolve();
     expect(applied).toEqual(['a-node-1 x', 'a-node-1 x ending']);
+  });
+
+  it('runAll() withdraws endAll(): an ended static Pod starts again, and one that is ending when it has ended', async () => {
+    const staticPods = create();
+    for (const name of ['a', 'b']) writeFileSync(file(name), text(name, 'x'));
+    await staticPods.start();
+    staticPods.endAll();
+    await appliedTimes(4);
+    staticPods.ended(uidNamed('a-node-1'));
+    staticPods.runAll();
+    await appliedTimes(5);
+    expect(applied.slice(4)).toEqual(['a-node-1 x']);
+    staticPods.ended(uidNamed('b-node-1'));
+    await appliedTimes(6);
+    expect(applied.slice(4)).toEqual(['a-node-1 x', 'b-node-1 x']);
   });
 
   it('endAll() may be called again with a shorter grace period', async () => {
     const staticPods = create();
     writeFileSync(file('a'), text('a', 'x'));
     await staticPods.start();
-    const ended = [staticPods.endAll(20)];
+    staticPods.endAll(20);
     await appliedTimes(2);
     expect(podOf('a-node-1').metadata.deletionGracePeriodSeconds).toBe(20);
-    ended.push(staticPods.endAll(1));
+    staticPods.endAll(1);
     await appliedTimes(3);
     expect(podOf('a-node-1').metadata.deletionGracePeriodSeconds).toBe(1);
-    staticPods.ended(uidNamed('a-node-1'));
-    await Promise.all(ended);
   });
 });

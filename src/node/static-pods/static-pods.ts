@@ -46,10 +46,12 @@ export interface StaticPods extends PodSource {
   /** For a mirror, returns the UID of its static Pod; for other Pods, the same UID. */
   ownUid(uid: string): string;
   /**
-   * Starts no static Pod from then on. Resolves when all of them have been removed and the deletion of their mirrors has been tried. May be
-   * repeated, with a shorter grace period. `gracePeriodSeconds` replaces the Pods' own grace periods; the minimum is 1 s.
+   * Ends the static Pods, and starts none until runAll(). May be repeated, with a shorter grace period. `gracePeriodSeconds` replaces the
+   * Pods' own grace periods; the minimum is 1 s.
    */
-  endAll(gracePeriodSeconds?: number): Promise<void>;
+  endAll(gracePeriodSeconds?: number): void;
+  /** Withdraws endAll(): starts the static Pods again, those that are ending when they have ended. */
+  runAll(): void;
 }
 
 export const manifestsFolder = (dataDir: string): string => join(dataDir, 'manifests');
@@ -61,14 +63,10 @@ export function createStaticPods(options: StaticPodsOptions): StaticPods {
   const running = new Map<string, PodRecord>();
   /** Undefined until the folder has been read. */
   let wanted: Wanted | undefined;
-  let ending: { all: PromiseWithResolvers<void>; graceSeconds?: number } | undefined;
+  let ending: { graceSeconds?: number } | undefined;
   const mirrors = createMirrors({ ...options, podOf: (fullName) => running.get(fullName)?.pod });
-  const slots = createSlots(running, {
-    ...options,
-    records: openRecords(join(dataDir, 'static-pods'), log),
-    mirrors,
-    apply: (pod) => apply(pod, false),
-  });
+  const records = openRecords(join(dataDir, 'static-pods'), log);
+  const slots = createSlots(running, { ...options, records, mirrors, apply: (pod) => apply(pod, false) });
   const begin = (record: PodRecord): boolean => slots.tryPut(beginning(record, timers.now()));
   const manifests = createManifests({
     ...options,
@@ -87,7 +85,6 @@ export function createStaticPods(options: StaticPodsOptions): StaticPods {
         slots.putOrEnter({ ...record, pod: terminating(record.pod, timers.now(), reason, ending?.graceSeconds) });
       else if (!begin(record)) manifests.retry();
     }
-    if (running.size === 0) ending?.all.resolve();
   };
   const { startAgain, retryStarts } = createSecondStarts(begin, manifests.retry, ({ file, pod }) => {
     const starts = !signal.aborted && ending === undefined && !isShuttingDown();
@@ -119,10 +116,13 @@ export function createStaticPods(options: StaticPodsOptions): StaticPods {
     mirrorSeen: (mirror, removed) => mirrors.seen(mirror, removed),
     ownUid: (uid) => mirrors.mirrored(uid) ?? uid,
     endAll(graceSeconds) {
-      ending = { all: ending?.all ?? Promise.withResolvers<void>(), graceSeconds };
+      ending = { graceSeconds };
       for (const record of endingSooner(running, timers.now(), graceSeconds)) slots.putOrEnter(record);
       update();
-      return ending.all.promise.then(() => mirrors.settled());
+    },
+    runAll() {
+      ending = undefined;
+      update();
     },
   };
 }

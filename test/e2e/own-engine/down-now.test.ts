@@ -11,12 +11,21 @@ import { pod } from '../../support/manifests.ts';
 const IGNORES_STOP = [{ name: 'app', script: 'trap "" TERM; while :; do sleep 3600 & wait $!; done' }];
 const LONG = { terminationGracePeriodSeconds: 3000 };
 
-test('Ctrl+C ends lifepod down with one line, for which up --detach waits, and lifepod down --now beside another one ends the Pods soon, with their destructors', async () => {
+test('Ctrl+C ends lifepod down with one line, for which up --detach waits, and the engine runs its workloads again; lifepod down --now beside another one ends the Pods soon, with their destructors', async () => {
   const scratch = scratchFolder();
   try {
     const lifepod = await startLifepod({ scratch });
     const withList = deferPod(lifepod, 'with-list', [entry('bye', ':', POST)], { app: IGNORES_STOP, spec: LONG });
     await lifepod.apply(withList);
+    const template = { metadata: { labels: { app: 'web' } }, spec: pod('web')['spec'] };
+    const selector = { matchLabels: { app: 'web' } };
+    await lifepod.apply({
+      apiVersion: 'apps/v1',
+      kind: 'Deployment',
+      metadata: { name: 'web' },
+      spec: { selector, template },
+    });
+    await lifepod.kubectlOk('rollout', 'status', 'deployment/web', '--timeout=60s');
     const fixed = pod('fixed', { app: IGNORES_STOP, spec: LONG });
     writeFileSync(join(lifepod.dataDir, 'manifests', 'fixed.yaml'), JSON.stringify(fixed));
     await lifepod.until(['get', 'pods', '-w', '--no-headers'], (_, lines) =>
@@ -28,7 +37,12 @@ test('Ctrl+C ends lifepod down with one line, for which up --detach waits, and l
     let said = '';
     for await (const chunk of first.stdout.iterator({ destroyOnReturn: false })) {
       said += String(chunk);
-      if (said.includes('ending default/with-list') && said.includes('ending default/fixed-node-1')) break;
+      if (
+        ['ending default/with-list', 'ending default/fixed-node-1', 'ended default/web-'].every((line) =>
+          said.includes(line),
+        )
+      )
+        break;
     }
     first.stdout.resume();
     const up = spawn(LAUNCHER, ['up', '--detach', '--data-dir', lifepod.dataDir], {
@@ -45,6 +59,7 @@ test('Ctrl+C ends lifepod down with one line, for which up --detach waits, and l
       `lifepod: interrupted: Pods that are ending continue to end; type 'lifepod down --data-dir ${lifepod.dataDir}' again\n`,
     );
     expect(await lifepod.kubectlOk('get', 'pods', '-o', 'name')).toContain('pod/with-list');
+    await lifepod.kubectlOk('rollout', 'status', 'deployment/web', '--timeout=60s');
 
     const [now, other] = await Promise.all([lifepod.cliOk('down', '--now'), lifepod.cliOk('down')]);
     for (const each of [now, other]) expect(each).toMatch(/^nothing from \S+ is running or mounted any more$/m);

@@ -1,0 +1,78 @@
+import { expect, onTestFinished, test } from 'vitest';
+import { startTestServer } from '../../apiserver/server-fixture.ts';
+import { httpClient } from '../../client/http-client.ts';
+import { createWorkloadsEnd } from '../../engine/ending/workloads-end.ts';
+import { systemTimers } from '../../platform/node-js.ts';
+import { silentLog } from '../../platform/silent-log.ts';
+import { askToEnd } from './ask-to-end.ts';
+
+async function setUp() {
+  const stopping = new AbortController();
+  const said: string[] = [];
+  let changed = Promise.withResolvers<boolean>();
+  const workloads = createWorkloadsEnd({
+    log: silentLog,
+    stopping: stopping.signal,
+    changed: (isEnding) => changed.resolve(isEnding),
+  });
+  workloads.onEnd(() => said.push('controllers run'));
+  const connect = (): void =>
+    workloads.connect({
+      endAll: (seconds) => void said.push(`static Pods end in ${seconds} s`),
+      runAll: () => void said.push('static Pods run'),
+    });
+  const server = await startTestServer({ endWorkloads: workloads.begin });
+  onTestFinished(() => server[Symbol.asyncDispose]());
+  const { host, port } = server.server;
+  const { admin, caCertificate } = server.pki;
+  const credentials = { certPem: admin.certificate, keyPem: admin.key, caPem: caCertificate };
+  const client = httpClient({ server: `https://${host}:${port}`, ...credentials });
+  const ask = async (seconds: number): Promise<AbortController> => {
+    const command = new AbortController();
+    const patience = { timers: systemTimers(), signal: command.signal, failed: () => undefined };
+    await askToEnd(client, process.pid, seconds, patience);
+    return command;
+  };
+  const next = (): Promise<boolean> => {
+    changed = Promise.withResolvers();
+    return changed.promise;
+  };
+  return { server, stopping, said, workloads, connect, ask, next };
+}
+
+test('the workloads end while at least one lifepod down asks for it, and run again when the last one is interrupted', async () => {
+  const { said, workloads, connect, ask, next } = await setUp();
+  const first = await ask(20);
+  expect(workloads.isActive()).toBe(true);
+  connect();
+  const second = await ask(1);
+  expect(said).toEqual(['static Pods end in 20 s', 'static Pods end in 1 s']);
+  first.abort();
+  const third = await ask(2);
+  expect(workloads.isActive()).toBe(true);
+  const run = next();
+  second.abort();
+  third.abort();
+  expect(await run).toBe(false);
+  expect(workloads.isActive()).toBe(false);
+  expect(said.slice(3)).toEqual(['static Pods run', 'controllers run']);
+});
+
+test('the workloads of an engine that stops after lifepod down do not run again', async () => {
+  const { server, stopping, said, workloads, ask } = await setUp();
+  await ask(1);
+  stopping.abort();
+  await server.server.close();
+  expect(workloads.isActive()).toBe(true);
+  expect(said).toEqual([]);
+});
+
+test('the request to end the workloads must be a POST with a whole number of seconds', async () => {
+  const { server, workloads } = await setUp();
+  expect(await server.call('GET', '/end-workloads')).toMatchObject({ code: 405 });
+  expect(await server.call('POST', '/end-workloads?gracePeriodSeconds=soon')).toMatchObject({
+    code: 400,
+    json: { message: 'gracePeriodSeconds: "soon" is not a whole number of seconds' },
+  });
+  expect(workloads.isActive()).toBe(false);
+});
