@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { resourcePrefix } from '../apiserver/cache/keys.ts';
 import { requireLocalEngine } from '../engine/data-folder/engine-processes.ts';
 import { checkDataFormat } from '../engine/data-folder/format.ts';
-import { isStopping } from '../engine/data-folder/lock-line.ts';
+import { isStarting, isStopping, untilStarted } from '../engine/data-folder/lock-line.ts';
 import { connectOwnRuntime } from '../engine/engine-runtime.ts';
 import { clearMachine, hasPodFolders } from '../engine/leftovers.ts';
 import { requireRoot } from '../engine/machine-checks.ts';
@@ -76,6 +76,13 @@ async function downInTurn(dataDir: string, turn: Turn, say: Say, settings: DownS
   if (record === undefined) {
     const hasSettled = await endFirstStart(dataDir, pid, hadLost, say, settings);
     return hasSettled ? downInTurn(dataDir, turn, say, settings) : undefined;
+  }
+  if (pid !== undefined && isStarting(dataDir)) {
+    await turn.share();
+    say(`waiting until the engine (PID ${pid}) has started`);
+    await untilStarted(dataDir, signal);
+    // The engine may have failed, and a started one may have recorded other options.
+    return downInTurn(dataDir, turn, say, settings);
   }
   dropBallast(dataDir);
   const isUp = pid === undefined && record.state === 'up';

@@ -29,6 +29,7 @@ import { authenticationSettings } from './authentication/authentication-settings
 import { reportRefusals } from './authorization/components.ts';
 import { type LateAuthorizers, lateAuthorizers } from './authorization/late-authorizer.ts';
 import { loadCertificates, publishCertificates } from './certificates/certificates.ts';
+import { recordStarted } from './data-folder/lock-line.ts';
 import { removeAbandonedCopy, storeCopier } from './data-folder/store-copy.ts';
 import { addStorageMetrics, type EngineMetrics } from './engine-metrics.ts';
 import type { LateNode } from './node-placeholder.ts';
@@ -183,6 +184,7 @@ export async function serveApi(
   );
   publishCertificates(settings, { timers, log }, closers, { api, pki });
   progress?.listening(api.port);
+  recordStarted(dataDir);
   listening?.();
   return api.port;
 }

@@ -25,7 +25,7 @@ import { type RunningProxy, startProxy } from '../network/proxy/proxy.ts';
 import { readLastSignOfLife } from '../node/status/sign-of-life.ts';
 import { createLocalFolders } from '../node/volumes/local-folders.ts';
 import { dropBallast, keepBallast } from '../platform/disk-reserve.ts';
-import { ensureDataDir, lockDataDir } from '../platform/files.ts';
+import { ensureDataDir } from '../platform/files.ts';
 import { machineClock } from '../platform/node-js.ts';
 import { aborted } from '../platform/on-abort.ts';
 import { ENGINE_OOM_SCORE, lowerOomScore } from '../platform/oom-score.ts';
@@ -39,7 +39,7 @@ import { checkAuditPolicy } from './audit/audit-log.ts';
 import { createAuthorizers } from './authorization/authorizers.ts';
 import { createComponents } from './authorization/components.ts';
 import { checkDataFormat, migrate } from './data-folder/format.ts';
-import { recordStopping } from './data-folder/lock-line.ts';
+import { lockForStart, recordStopping } from './data-folder/lock-line.ts';
 import { refuseUnusableFolder } from './data-folder/new-folder.ts';
 import { completeRestore } from './data-folder/replacement.ts';
 import { createWorkloadsEnd } from './ending/workloads-end.ts';
@@ -112,7 +112,7 @@ export async function startEngine(
   const closers = new AsyncDisposableStack();
   let progress: StartProgress | undefined;
   try {
-    lockDataDir(settings.dataDir, options.forSessions === true ? 'session' : 'engine');
+    lockForStart(settings.dataDir, options.forSessions === true ? 'session' : 'engine');
     reports.locked?.();
     dropBallast(settings.dataDir);
     progress = await openDataFolder(settings, record, created, platform);

@@ -206,7 +206,7 @@ const SHARED_LOCK_SECONDS = 1;
  * Locks the data folder until release() or until this process ends, even by kill -9. Throws a UserError if another process still has the
  * lock after 1 s, if the flock command is not installed, or if another user could have prepared the folder.
  */
-export function lockDataDir(dataDir: string, role: DataDirRole = 'engine'): DataDirLock {
+export function lockDataDir(dataDir: string, role: DataDirRole | `${DataDirRole} starting` = 'engine'): DataDirLock {
   refuse(foreignContent(dataDir));
   const fd = openSync(lockPath(dataDir), constants.O_RDWR | constants.O_CREAT | constants.O_NOFOLLOW, 0o600);
   if (!fstatSync(fd).isFile()) {

@@ -1,9 +1,19 @@
+import { spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { dataDirOwner, isSessionEngine, lockDataDir } from '../../platform/files.ts';
-import { forgetOwner, isStopping, keepSessionEngine, recordStopping } from './lock-line.ts';
+import { dataDirOwner, isSessionEngine, lockDataDir, lockPath } from '../../platform/files.ts';
+import {
+  forgetOwner,
+  isStarting,
+  isStopping,
+  keepSessionEngine,
+  lockForStart,
+  recordStarted,
+  recordStopping,
+  untilStarted,
+} from './lock-line.ts';
 
 let folder: string;
 beforeEach(() => {
@@ -20,6 +30,55 @@ test('an engine that is stopping keeps its PID and role, and one that has stoppe
   expect([isStopping(folder), isSessionEngine(folder), dataDirOwner(folder)]).toEqual([true, false, process.pid]);
   forgetOwner(folder);
   expect([isStopping(folder), dataDirOwner(folder)]).toEqual([false, undefined]);
+  lock.release();
+});
+
+test('an engine is starting until it has recorded that it has started, and keeps a role that changes meanwhile', () => {
+  const lock = lockForStart(folder, 'session');
+  expect([isStarting(folder), isSessionEngine(folder), dataDirOwner(folder)]).toEqual([true, true, process.pid]);
+  keepSessionEngine(folder, process.pid);
+  expect([isStarting(folder), isSessionEngine(folder)]).toEqual([true, false]);
+  recordStarted(folder);
+  expect([isStarting(folder), isSessionEngine(folder), dataDirOwner(folder)]).toEqual([false, false, process.pid]);
+  recordStopping(folder);
+  recordStarted(folder);
+  expect([isStarting(folder), isStopping(folder)]).toEqual([false, true]);
+  lock.release();
+});
+
+test('untilStarted waits until an engine has recorded that it has started, or has ended without a word', async () => {
+  const { signal } = new AbortController();
+  const order: string[] = [];
+  const begin = (): Promise<unknown> => untilStarted(folder, signal).then(() => order.push('resolved'));
+  const started = lockForStart(folder, 'engine');
+  const waits = begin();
+  // A change of the line that does not end the wait.
+  keepSessionEngine(folder, process.pid);
+  order.push('starts');
+  recordStarted(folder);
+  await waits;
+  started.release();
+  const killed = spawn('flock', [
+    lockPath(folder),
+    'sh',
+    '-c',
+    `echo "$$ engine starting" >${lockPath(folder)}; read x`,
+  ]);
+  await expect.poll(() => isStarting(folder)).toBe(true);
+  const ends = begin();
+  order.push('ends');
+  killed.stdin.end();
+  await ends;
+  await untilStarted(folder, signal);
+  expect([isStarting(folder), order]).toEqual([true, ['starts', 'resolved', 'ends', 'resolved']]);
+});
+
+test('untilStarted rejects when its signal aborts', async () => {
+  const lock = lockForStart(folder, 'engine');
+  const abort = new AbortController();
+  const waits = untilStarted(folder, abort.signal);
+  abort.abort(new Error('no more'));
+  await expect(waits).rejects.toThrow('no more');
   lock.release();
 });
 

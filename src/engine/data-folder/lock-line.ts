@@ -1,14 +1,18 @@
 /**
- * Changes the line of a lock file, while an engine holds the lock: the PID of the engine, its DataDirRole, and `stopping` while the engine
- * stops. Other processes read the line without a lock, so each change is one write, and the line never ends before its last word.
+ * Changes the line of a lock file, while an engine holds the lock: the PID of the engine, its DataDirRole, and `starting` until the engine
+ * serves its API, or `stopping` while the engine stops. Other processes read the line without a lock, so each change is one write, and the
+ * line never ends before its last word.
  */
-import { closeSync, constants, openSync, writeSync } from 'node:fs';
-import { lockPath, readTextIfPresent } from '../../platform/files.ts';
+import { closeSync, constants, openSync, watch, writeSync } from 'node:fs';
+import { type DataDirLock, dataDirReleased, lockDataDir, lockPath, readTextIfPresent } from '../../platform/files.ts';
 import { overwriteLine } from '../../platform/folders/written-file.ts';
+import { untilAborted } from '../../platform/on-abort.ts';
 
+const STARTING = 'starting';
 const STOPPING = 'stopping';
 
-const wordsIn = (dataDir: string): string[] => readTextIfPresent(lockPath(dataDir))?.trim().split(/\s+/) ?? [];
+const textIn = (dataDir: string): string => readTextIfPresent(lockPath(dataDir)) ?? '';
+const wordsOf = (line: string): string[] => line.trim().split(/\s+/);
 
 function change(dataDir: string, act: (fd: number) => void): void {
   const fd = openSync(lockPath(dataDir), constants.O_WRONLY | constants.O_NOFOLLOW);
@@ -25,9 +29,24 @@ export function keepSessionEngine(dataDir: string, pid: number): void {
   change(dataDir, (fd) => writeSync(fd, `${pid} ${'engine'.padEnd('session'.length)}`, 0));
 }
 
+/** Locks the data folder like lockDataDir(), for an engine that is starting. */
+export const lockForStart = (dataDir: string, role: 'engine' | 'session'): DataDirLock =>
+  lockDataDir(dataDir, `${role} ${STARTING}`);
+
+/** Records that this process, an engine that was starting, serves its API, and has written its kubeconfig and its record. Never throws. */
+export function recordStarted(dataDir: string): void {
+  // The rest of the line remains, because keepSessionEngine() may replace the role at the same time.
+  changeOwn(dataDir, (line, fd) => {
+    if (wordsOf(line)[2] === STARTING) writeSync(fd, ' '.repeat(STARTING.length), line.indexOf(STARTING));
+  });
+}
+
 /** Records that this process, the engine, is stopping. Never throws: the engine must stop even if its folder was deleted. */
 export function recordStopping(dataDir: string): void {
-  changeOwn(dataDir, ([pid, role], fd) => overwriteLine(fd, `${pid} ${role} ${STOPPING}`));
+  changeOwn(dataDir, (line, fd) => {
+    const [pid, role] = wordsOf(line);
+    overwriteLine(fd, `${pid} ${role} ${STOPPING}`);
+  });
 }
 
 /**
@@ -38,14 +57,37 @@ export function forgetOwner(dataDir: string): void {
   changeOwn(dataDir, (_, fd) => overwriteLine(fd, ''));
 }
 
-function changeOwn(dataDir: string, act: (words: string[], fd: number) => void): void {
+function changeOwn(dataDir: string, act: (line: string, fd: number) => void): void {
   try {
-    const words = wordsIn(dataDir);
-    if (words[0] === String(process.pid)) change(dataDir, (fd) => act(words, fd));
+    const line = textIn(dataDir);
+    if (wordsOf(line)[0] === String(process.pid)) change(dataDir, (fd) => act(line, fd));
   } catch {
     // The folder was deleted, or the disk is broken.
   }
 }
 
+/**
+ * Returns whether the engine that has locked the data folder is starting: its kubeconfig may be missing, or be that of the engine before,
+ * whose port another server may use now. Call this only while an engine has the lock.
+ */
+export const isStarting = (dataDir: string): boolean => wordsOf(textIn(dataDir))[2] === STARTING;
+
 /** Returns whether the engine that has locked the data folder is stopping. Call this only while an engine has the lock. */
-export const isStopping = (dataDir: string): boolean => wordsIn(dataDir)[2] === STOPPING;
+export const isStopping = (dataDir: string): boolean => wordsOf(textIn(dataDir))[2] === STOPPING;
+
+/** Resolves when no engine in the data folder is starting: it serves its API, or it has ended. Rejects if `signal` aborts. */
+export async function untilStarted(dataDir: string, signal: AbortSignal): Promise<void> {
+  const over = new AbortController();
+  const started = Promise.withResolvers<void>();
+  const look = (): void => {
+    if (!isStarting(dataDir)) started.resolve();
+  };
+  const watcher = watch(lockPath(dataDir), { signal: over.signal }, look);
+  watcher.once('error', started.reject);
+  try {
+    look();
+    await untilAborted(signal, Promise.race([started.promise, dataDirReleased(dataDir, over.signal)]));
+  } finally {
+    over.abort();
+  }
+}
