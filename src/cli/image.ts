@@ -5,9 +5,8 @@ import { join, resolve } from 'node:path';
 import type { Readable } from 'node:stream';
 import type { Pod } from '../api/generated/types.ts';
 import { PODS } from '../api/resources.ts';
-import { clientFromKubeconfig } from '../client/kubeconfig.ts';
 import { instanceLabels, SANDBOX_IMAGE } from '../engine/engine-runtime.ts';
-import { kubeconfigPath, readEngineRecord } from '../engine/settings.ts';
+import { readEngineRecord } from '../engine/settings.ts';
 import { readProblem } from '../machinery/read-problem.ts';
 import { isUnfinished } from '../node/images/images-in-use.ts';
 import { UserError } from '../platform/files.ts';
@@ -23,6 +22,7 @@ import type { ImageInfo } from '../runtime/runtime.ts';
 import { hintsFor } from './hints.ts';
 import { imagesAsJson, imageTable } from './image-list/image-table.ts';
 import { planRemovals, refuseUsed, removalLines } from './image-removal/plan-removal.ts';
+import { engineClient } from './kubeconfig/engine-client.ts';
 import { requireRunning } from './kubeconfig/own-kubeconfig.ts';
 import { sayWhichEngine } from './kubeconfig/which-engine.ts';
 import { loadProgress } from './progress/load-progress.ts';
@@ -125,7 +125,7 @@ export async function removeImages(dataDir: string, references: string[]): Promi
 
 async function readAll(dataDir: string): Promise<{ images: ImageInfo[]; pods: Pod[] }> {
   const images = await withRuntime(dataDir, listImages);
-  const client = await clientFromKubeconfig(kubeconfigPath(dataDir), patience());
+  const client = await engineClient(dataDir, patience());
   const { items } = await client.resource<Pod>(PODS).list();
   return { images, pods: items.filter(isUnfinished) };
 }

@@ -10,13 +10,12 @@ import { existsSync, lstatSync, readdirSync, readFileSync, realpathSync, statSyn
 import { dirname, join, relative, resolve, sep } from 'node:path';
 import { keyFilePath, keyFolder } from '../../apiserver/encryption/key-file.ts';
 import { COPY_STORE_PATH } from '../../apiserver/serve-store-copy.ts';
-import { clientFromKubeconfig } from '../../client/kubeconfig.ts';
 import { checkDataFormat, dataFormatOf } from '../../engine/data-folder/format.ts';
 import { lostText } from '../../engine/data-folder/lost-folder.ts';
 import { finishReplacement, PARTS } from '../../engine/data-folder/replacement.ts';
 import { copyStore, storeCopyFolder, withStoreCopy } from '../../engine/data-folder/store-copy.ts';
 import { requireRoot } from '../../engine/machine-checks.ts';
-import { kubeconfigPath, readEngineRecord } from '../../engine/settings.ts';
+import { readEngineRecord } from '../../engine/settings.ts';
 import { settledRecord } from '../../engine/start/first-start.ts';
 import { LIFEPOD_VERSION } from '../../engine/version.ts';
 import { isApiError } from '../../machinery/status.ts';
@@ -26,6 +25,7 @@ import { nodePlatform } from '../../platform/node-js.ts';
 import { userName } from '../../platform/programs/user-name.ts';
 import { forgetHistory } from '../../store/lmdb/copy-file.ts';
 import { openLmdbStore } from '../../store/lmdb/lmdb-store.ts';
+import { engineClient } from '../kubeconfig/engine-client.ts';
 import { orOtherFolder } from '../kubeconfig/engine-folders.ts';
 import { patience } from '../progress/slow-answer.ts';
 import { isBackup } from './archive-reader.ts';
@@ -144,7 +144,7 @@ async function copyWithKeys(dataDir: string): Promise<Source[]> {
 async function copyNow(dataDir: string): Promise<void> {
   const pid = dataDirOwner(dataDir);
   if (pid === undefined) return copyStopped(dataDir);
-  const client = await clientFromKubeconfig(kubeconfigPath(dataDir), patience());
+  const client = await engineClient(dataDir, patience());
   await client.post(COPY_STORE_PATH, new AbortController().signal).catch((error: unknown) => {
     if (isApiError(error, 'NotFound')) {
       throw new UserError(`the running engine (PID ${pid}) is of an older lifepod: restart it, and try again`);

@@ -2,8 +2,7 @@
  * `lifepod up --detach`: starts an engine in the background. May be repeated: if an engine runs with the same options, starts none. Keeps
  * an engine that a session has started and that no session uses: no session stops it any more.
  */
-import { existsSync } from 'node:fs';
-import { clientFromKubeconfig, readKubeconfig } from '../../client/kubeconfig.ts';
+import { readKubeconfig } from '../../client/kubeconfig.ts';
 import { requireLocalEngine } from '../../engine/data-folder/engine-processes.ts';
 import { keepSessionEngine } from '../../engine/data-folder/lock-line.ts';
 import { unappliedOptions } from '../../engine/options/different-options.ts';
@@ -14,7 +13,6 @@ import { commandLineOf } from '../../platform/processes.ts';
 import { untilEnded } from '../ending/turns.ts';
 import { effectOfKill, hintsFor, waysToStop } from '../hints.ts';
 import { grantKubeconfig, printKubeconfig } from '../kubeconfig/own-kubeconfig.ts';
-import { withoutKubeconfig } from '../service/not-running.ts';
 import { serviceState } from '../service/service-state.ts';
 import { betweenSessions, untilReady } from '../session/engine-use.ts';
 import { printReady } from '../up.ts';
@@ -54,7 +52,6 @@ async function useRunning(options: UpOptions, pid: number): Promise<void> {
   if (refusal === 'gone') return upDetached(options);
   // A command that fails prints no success: neither the notes on the kubeconfig nor the command that sets KUBECONFIG.
   if (refusal !== undefined) throw refusal;
-  if (!existsSync(kubeconfigPath(dataDir))) throw new UserError(withoutKubeconfig(dataDir, pid));
   await nodeReady(dataDir);
   const { server } = await readKubeconfig(kubeconfigPath(dataDir));
   const node = readEngineRecord(dataDir)?.nodeName ?? '';
@@ -78,7 +75,7 @@ async function nodeReady(dataDir: string): Promise<void> {
   const late = AbortSignal.timeout(PATIENCE_MILLIS);
   const say = (line: string): void => void process.stderr.write(`lifepod is ${line}\n`);
   try {
-    await untilReady(dataDir, await clientFromKubeconfig(kubeconfigPath(dataDir)), say, late);
+    await untilReady(dataDir, say, late);
   } catch (error) {
     if (!late.aborted) throw error;
     const status = hintsFor({ dataDir }, process.env).engine('status');

@@ -22,6 +22,7 @@ import { dataDirOwner, readTextIfPresent, UserError } from '../../platform/files
 import { machineClock } from '../../platform/node-js.ts';
 import { hintsFor } from '../hints.ts';
 import { notRunning } from '../service/not-running.ts';
+import { engineStarted } from './engine-client.ts';
 import { engineSilent } from './lost-engine.ts';
 import { type NewUser, newUser } from './new-user.ts';
 import { grantKubeconfig, isOnlyForRoot, onlyForRoot, ownKubeconfig, printKubeconfig } from './own-kubeconfig.ts';
@@ -55,6 +56,7 @@ export async function kubeconfig(options: KubeconfigOptions): Promise<void> {
   if (dataDirOwner(dataDir) === undefined) {
     throw new UserError(notRunning(dataDir));
   }
+  await engineStarted(dataDir);
   printKubeconfig(grantKubeconfig(dataDir));
 }
 
@@ -85,6 +87,7 @@ async function kubeconfigOf(options: KubeconfigOptions & { user: string }): Prom
         `lifepod has never run in ${dataDir}: start it with '${hintsFor({ dataDir }, process.env).start()}' first`,
     );
   const user = newUser(options, signingMillis(resolveApiOptions({}, record)));
+  await engineStarted(dataDir);
   const { server, caPem = '' } = await readKubeconfig(kubeconfigPath(dataDir));
   const credentials = await certified(dataDir, String(caPem), user);
   const text = kubeconfigText({ server, caCertificate: String(caPem), user: user.name, credentials, namespace });

@@ -1,16 +1,15 @@
 /** `lifepod secrets rotate-key`: replaces the key with which the running engine encrypts Secrets in its store. */
 import { ROTATE_KEY_PATH, type RotationResult } from '../../apiserver/encryption/serve-rotation.ts';
-import { clientFromKubeconfig } from '../../client/kubeconfig.ts';
 import { isSilence } from '../../client/silence.ts';
-import { kubeconfigPath } from '../../engine/settings.ts';
 import { isApiError } from '../../machinery/status.ts';
 import { UserError } from '../../platform/files.ts';
+import { engineClient } from '../kubeconfig/engine-client.ts';
 import { requireRunning } from '../kubeconfig/own-kubeconfig.ts';
 import { patience } from '../progress/slow-answer.ts';
 
 export async function rotateKey(dataDir: string): Promise<void> {
   requireRunning(dataDir);
-  const client = await clientFromKubeconfig(kubeconfigPath(dataDir), patience());
+  const client = await engineClient(dataDir, patience());
   const response = await client.post(ROTATE_KEY_PATH, new AbortController().signal).catch((error: unknown) => {
     if (!isApiError(error, 'ServiceUnavailable') || isSilence(error)) throw error;
     throw new UserError(

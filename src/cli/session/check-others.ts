@@ -1,7 +1,6 @@
 /** Checks the objects in the valid files of a session when other files are not valid, so that the user sees all errors at once. */
-import { clientFromKubeconfig } from '../../client/kubeconfig.ts';
-import { kubeconfigPath } from '../../engine/settings.ts';
 import { dataDirOwner } from '../../platform/files.ts';
+import { engineClient } from '../kubeconfig/engine-client.ts';
 import { problemsOfSome } from './create-objects.ts';
 import { createFindKind } from './discovery.ts';
 import type { Manifest } from './manifests.ts';
@@ -16,7 +15,7 @@ export async function checkOthers(
 ): Promise<string[]> {
   if (manifests.length === 0 || dataDirOwner(dataDir) === undefined) return [];
   try {
-    const client = await clientFromKubeconfig(kubeconfigPath(dataDir));
+    const client = await engineClient(dataDir, { signal });
     return await problemsOfSome(manifests, { client, findKind: createFindKind(client, signal), namespace, signal });
   } catch {
     return [];

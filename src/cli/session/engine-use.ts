@@ -12,19 +12,12 @@ import type { Node, Pod } from '../../api/generated/types.ts';
 import { NODES, PODS } from '../../api/resources.ts';
 import type { HttpClient } from '../../client/http-client.ts';
 import { createInformer } from '../../client/informer.ts';
-import { clientFromKubeconfig } from '../../client/kubeconfig.ts';
 import { keepSessionEngine } from '../../engine/data-folder/lock-line.ts';
 import { refuseLost } from '../../engine/data-folder/lost-folder.ts';
 import { refuseUnusableFolder } from '../../engine/data-folder/new-folder.ts';
 import { checkMachine } from '../../engine/machine-checks.ts';
 import { differentOptions } from '../../engine/options/different-options.ts';
-import {
-  kubeconfigPath,
-  readEngineRecord,
-  resolveSettings,
-  type UpOptions,
-  usesPrivateContainerd,
-} from '../../engine/settings.ts';
+import { readEngineRecord, resolveSettings, type UpOptions, usesPrivateContainerd } from '../../engine/settings.ts';
 import { settledRecord } from '../../engine/start/first-start.ts';
 import { refuseRuntimeChange } from '../../engine/start/runtime-change.ts';
 import { dataDirOwner, dataDirReleased, ensureDataDir, isSessionEngine, UserError } from '../../platform/files.ts';
@@ -36,6 +29,7 @@ import { onlyFinalizersLeft } from '../end-pods.ts';
 import { isBeingEnded, takeTurn } from '../ending/turns.ts';
 import { errorLine, failureText } from '../failures.ts';
 import { hintsFor, waysToStop } from '../hints.ts';
+import { engineClient } from '../kubeconfig/engine-client.ts';
 import { kubeconfigNotes, usableKubeconfig } from '../kubeconfig/own-kubeconfig.ts';
 import { readyText } from '../up.ts';
 import { keptPodsLine } from '../workloads/kept-pods.ts';
@@ -110,8 +104,9 @@ export async function joinEngine(options: UpOptions, say: Say, stop: AbortSignal
     const isRunning = dataDirOwner(dataDir) !== undefined;
     try {
       if (!isRunning) await start(options, say, stop);
-      const client = await clientFromKubeconfig(kubeconfigPath(dataDir));
-      if (isRunning) await untilReady(dataDir, client, say, stop);
+      const client = isRunning
+        ? await untilReady(dataDir, say, stop)
+        : await engineClient(dataDir, { say, signal: stop });
       return { client, record, dead };
     } catch (error) {
       for (const each of dead) each.release();
@@ -128,8 +123,12 @@ export async function joinEngine(options: UpOptions, say: Say, stop: AbortSignal
   }
 }
 
-/** Waits for the node of an engine that another process has started. Rejects if the engine ends, or if `stop` aborts. */
-export async function untilReady(dataDir: string, client: HttpClient, say: Say, stop: AbortSignal): Promise<void> {
+/**
+ * Waits for the node of an engine that another process has started, and resolves with a client of the engine. Rejects if the engine ends,
+ * or if `stop` aborts.
+ */
+export async function untilReady(dataDir: string, say: Say, stop: AbortSignal): Promise<HttpClient> {
+  const client = await engineClient(dataDir, { say, signal: stop });
   const ending = new AbortController();
   const signal = AbortSignal.any([stop, ending.signal]);
   const ready = Promise.withResolvers<void>();
@@ -148,6 +147,7 @@ export async function untilReady(dataDir: string, client: HttpClient, say: Say, 
   void synced.then(() => isReady || stop.aborted || say('waiting until the node is ready'));
   try {
     await ready.promise;
+    return client;
   } finally {
     ending.abort();
   }
@@ -184,7 +184,7 @@ export async function restartEngine(dataDir: string, record: OwnRecord, say: Say
         // The port of the API may have changed.
         say(readyText(await startDetached({ dataDir, anyPort: true, forSessions: true }, signal)));
       }
-      return await clientFromKubeconfig(kubeconfigPath(dataDir));
+      return await engineClient(dataDir, { say });
     } finally {
       turn.release();
     }
@@ -257,7 +257,7 @@ async function stopUnused(dataDir: string, { say, detail }: Output): Promise<voi
     detail('the engine keeps running, because another session uses it');
     return;
   }
-  const client = await clientFromKubeconfig(kubeconfigPath(dataDir));
+  const client = await engineClient(dataDir, { say });
   const { items } = await client.resource<Pod>(PODS).list();
   const others = items.filter((pod) => !onlyFinalizersLeft(pod));
   if (others.length > 0) {

@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { isStarting } from '../../../src/engine/data-folder/lock-line.ts';
 import { watchLeaks } from '../../support/leaks.ts';
 import { type Lifepod, scratchFolder } from '../../support/lifepod.ts';
 import { pod, WAIT } from '../../support/manifests.ts';
@@ -77,10 +78,16 @@ test('Ctrl+C runs the destructors of all Pods, prints their logs, and leaves not
   expect(await markedKeys(lifepod)).toEqual([]);
 });
 
-test('a session on a running engine creates nothing if one object is wrong, and leaves the engine running', async () => {
-  await lifepod.up();
+test('a session on an engine that is starting creates nothing if one object is wrong, and leaves the engine running', async () => {
+  // The engine before had another port.
+  const up = lifepod.up();
+  await expect.poll(() => isStarting(lifepod.dataDir), { timeout: 60_000, interval: 10 }).toBe(true);
+  const engine = lifepod.pid();
+  process.kill(engine, 'SIGSTOP');
   const wrong = pod('wrong', { app: [{ name: 'not_valid', script: 'true' }] });
   const session = startSession(lifepod.dataDir, 'up', [fileOf('wrong', config('fine'), wrong)]);
+  await session.printed(/waiting until the engine has started\n/).finally(() => process.kill(engine, 'SIGCONT'));
+  await up;
   const { code, stderr } = await session.ended;
   expect(stderr).toMatch(/wrong\.json, document 2: pod\/wrong in namespace default: .*not_valid/);
   expect(stderr).not.toContain('created');

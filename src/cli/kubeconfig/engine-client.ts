@@ -1,0 +1,44 @@
+/** Connects a command that may read the data folder to the engine that runs there. */
+import { existsSync } from 'node:fs';
+import type { HttpClient, HttpClientOptions } from '../../client/http-client.ts';
+import { clientFromKubeconfig } from '../../client/kubeconfig.ts';
+import { isStarting, untilStarted } from '../../engine/data-folder/lock-line.ts';
+import { kubeconfigPath } from '../../engine/settings.ts';
+import { dataDirOwner, UserError } from '../../platform/files.ts';
+import { missingKubeconfig } from '../hints.ts';
+
+interface Waiting extends Pick<HttpClientOptions, 'sent' | 'silenceMillis'> {
+  /** Called with a line if the engine is starting. */
+  say?(line: string): void;
+  /** An abort ends the wait. */
+  signal?: AbortSignal;
+}
+
+const print = (line: string): void => void process.stderr.write(`lifepod is ${line}\n`);
+
+/**
+ * Resolves with a client of the engine that has locked the data folder. Waits while the engine is starting, because until then the
+ * kubeconfig may be that of the engine before, whose API had another port. Rejects with a UserError if the engine has ended, or if its
+ * kubeconfig is missing.
+ */
+export async function engineClient(
+  dataDir: string,
+  { say = print, signal, ...rest }: Waiting = {},
+): Promise<HttpClient> {
+  await engineStarted(dataDir, say, signal);
+  const pid = dataDirOwner(dataDir);
+  if (pid === undefined) throw new UserError(`the engine of ${dataDir} has stopped`);
+  if (!existsSync(kubeconfigPath(dataDir))) throw new UserError(missingKubeconfig(dataDir, pid));
+  return clientFromKubeconfig(kubeconfigPath(dataDir), rest);
+}
+
+/** Waits while an engine is starting in the data folder. Resolves also if that engine ends. */
+export async function engineStarted(
+  dataDir: string,
+  say = print,
+  signal: AbortSignal = new AbortController().signal,
+): Promise<void> {
+  if (!isStarting(dataDir) || dataDirOwner(dataDir) === undefined) return;
+  say('waiting until the engine has started');
+  await untilStarted(dataDir, signal);
+}
