@@ -1,7 +1,11 @@
-import { expect, test } from 'vitest';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
 import { userKubeconfigPath } from '../../engine/certificates/user-kubeconfigs.ts';
+import { lockForStart } from '../../engine/data-folder/lock-line.ts';
 import { DEFAULT_DATA_DIR } from '../../engine/settings.ts';
-import { UserError } from '../../platform/files.ts';
+import { realFolder, UserError } from '../../platform/files.ts';
 import type { ServiceState } from '../service/service-state.ts';
 import { engineHangs, engineSilent, explainUnread, otherServer } from './lost-engine.ts';
 
@@ -163,6 +167,16 @@ test('a server with a certificate of another authority is reported with the comm
   );
   expect(otherServer('https://192.0.2.1:6443', [COPY], undefined, USER, none)).toBeUndefined();
   expect(otherServer(server, [COPY, '/y'], undefined, USER, none)).toBeUndefined();
+});
+
+test('another server at the port of the engine before is not reported while an engine is starting', () => {
+  const folder = realFolder(mkdtempSync(join(tmpdir(), 'lifepod-lost-')));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const lock = lockForStart(folder, 'engine');
+  onTestFinished(() => lock.release());
+  expect(otherServer('https://127.0.0.1:6443', [`${folder}/kubeconfig`], folder, USER)).toBe(
+    `lifepod is starting in ${folder} (PID ${process.pid}): try again when it is ready`,
+  );
 });
 
 test('an engine that accepts connections but does not answer is reported as running, not as starting or stopped', () => {

@@ -139,7 +139,10 @@ export function otherServer(
   const [path = '', ...others] = paths;
   if (others.length > 0 || !isLoopback(server)) return undefined;
   const known = dataDir ?? engineOf([path]);
-  // An engine replaces the kubeconfig in its data folder when it starts, so the server is that of another folder.
+  // Until an engine has started, its kubeconfig is that of the engine before, whose port another program may use.
+  const changing = known === undefined ? undefined : changingNow(known);
+  if (changing !== undefined) return changing;
+  // A started engine has replaced the kubeconfig in its data folder, so the server is that of another folder.
   const isOther = known === undefined ? !COPY.test(path) : resolve(path) === kubeconfigPath(known);
   const folder = isOther ? UNKNOWN_FOLDER : folderOf(path, known);
   const { engine } = hintsFor({ dataDir: folder }, env);

@@ -48,8 +48,8 @@ function nodeNameIn(dataDir: string): string | undefined {
 }
 
 /**
- * Up to this age, an engine may be starting: its API may refuse connections, and its kubeconfig may be missing. If its node has not
- * reported by then, the node lifecycle controller has set the state of the node to Unknown.
+ * Up to this age, the node of an engine may not have reported yet. Afterwards, the node lifecycle controller sets the state of a node that
+ * has not reported to Unknown.
  */
 export const START_MILLIS: Millis = 60_000;
 

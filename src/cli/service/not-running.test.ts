@@ -2,19 +2,11 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSyn
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { recordStopping } from '../../engine/data-folder/lock-line.ts';
+import { lockForStart, recordStarted, recordStopping } from '../../engine/data-folder/lock-line.ts';
 import { DEFAULT_DATA_DIR, type EngineRecord } from '../../engine/settings.ts';
 import { lockDataDir } from '../../platform/files.ts';
 import { takeTurn } from '../ending/turns.ts';
-import {
-  changingNow,
-  journalCommand,
-  notRunning,
-  podsLeftIn,
-  startCommand,
-  waysToStart,
-  withoutKubeconfig,
-} from './not-running.ts';
+import { changingNow, journalCommand, notRunning, podsLeftIn, startCommand, waysToStart } from './not-running.ts';
 import { runsAsService, type ServiceState, serviceState } from './service-state.ts';
 import { ENGINE_UNIT, unitsOf } from './units.ts';
 
@@ -135,7 +127,7 @@ test('the command that starts an engine is that of systemd if a service runs the
   expect(startCommand('/d', {}, undefined, false)).toBe('lifepod up --detach --data-dir /d');
 });
 
-test('an engine that refuses connections is starting if it is young, or if systemd waits for it, and stopping if it has recorded so', () => {
+test('an engine is starting or stopping if it has recorded so, and starting if systemd waits for it', () => {
   const folder = scratch();
   expect(changingNow(folder, true, undefined)).toBeUndefined();
   expect(changingNow(folder, true, 'stopped')).toBeUndefined();
@@ -143,18 +135,16 @@ test('an engine that refuses connections is starting if it is young, or if syste
   const command = lockDataDir(folder, 'down');
   expect(changingNow(folder)).toBeUndefined();
   command.release();
-  const engine = lockDataDir(folder);
+  const engine = lockForStart(folder, 'engine');
   onTestFinished(() => engine.release());
-  expect(changingNow(folder, true, undefined, () => 1000)).toBe(
-    `lifepod is starting in ${folder} (PID ${process.pid}): try again when it is ready`,
-  );
-  expect(changingNow(folder, true, undefined, () => 61_000)).toBeUndefined();
-  expect(changingNow(folder, false, undefined, () => 1000)).toBeUndefined();
+  const isSaid = (text: string | undefined): void => {
+    for (const refuses of [true, false]) expect(changingNow(folder, refuses, undefined)).toBe(text);
+  };
+  isSaid(`lifepod is starting in ${folder} (PID ${process.pid}): try again when it is ready`);
+  recordStarted(folder);
+  isSaid(undefined);
   recordStopping(folder);
-  for (const refuses of [true, false])
-    expect(changingNow(folder, refuses, undefined, () => 1000)).toBe(
-      `lifepod is stopping in ${folder} (PID ${process.pid}): try again when it has stopped`,
-    );
+  isSaid(`lifepod is stopping in ${folder} (PID ${process.pid}): try again when it has stopped`);
 });
 
 test('an engine whose remains another process removes is stopping, and needs no command', async () => {
@@ -168,12 +158,4 @@ test('an engine whose remains another process removes is stopping, and needs no 
 test('a user who is not root reads the journal with sudo', () => {
   expect(journalCommand({}, false)).toBe('journalctl -u lifepod');
   expect(journalCommand({ SUDO_UID: '1000' })).toBe('sudo journalctl -u lifepod');
-});
-
-test('an engine without a kubeconfig is starting while it is young, or has not been up before; afterwards the file was deleted', () => {
-  const text = (state: EngineRecord['state'], ageMillis: number): string =>
-    withoutKubeconfig('/d', 7, { state } as EngineRecord, () => ageMillis);
-  const starting = 'lifepod is starting in /d (PID 7): try again when it is ready';
-  expect([text('up', 59_000), text('starting', 61_000)]).toEqual([starting, starting]);
-  expect(text('up', 61_000)).toContain('/d/kubeconfig is missing, so the running engine (PID 7) cannot be reached: ');
 });

@@ -5,18 +5,16 @@
 import { readdirSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { engineState } from '../../engine/data-folder/engine-processes.ts';
-import { isStopping } from '../../engine/data-folder/lock-line.ts';
+import { isStarting, isStopping } from '../../engine/data-folder/lock-line.ts';
 import { lostText } from '../../engine/data-folder/lost-folder.ts';
 import { unusableFolder } from '../../engine/data-folder/new-folder.ts';
 import { dnsProcesses, type FoundProcess, runtimeProcesses } from '../../engine/leftovers.ts';
-import { type EngineRecord, readEngineRecord } from '../../engine/settings.ts';
+import { readEngineRecord } from '../../engine/settings.ts';
 import { dataDirOwner } from '../../platform/files.ts';
-import { processAgeMillis } from '../../platform/processes.ts';
 import { asRoot, needsSudo, shellQuoted } from '../../platform/programs/typed-program.ts';
 import { isBeingEnded } from '../ending/turns.ts';
-import { hintsFor, missingKubeconfig } from '../hints.ts';
+import { hintsFor } from '../hints.ts';
 import { otherFolders, readableFolders } from '../kubeconfig/engine-folders.ts';
-import { START_MILLIS } from './engine-start.ts';
 import { type ServiceState, serviceState } from './service-state.ts';
 
 /** An undefined `dataDir` stands for the default folder. */
@@ -134,33 +132,21 @@ const serviceStarts = (dataDir: string): string =>
 export const engineStarts = (dataDir: string, pid: number): string =>
   `lifepod is starting in ${dataDir} (PID ${pid}): try again when it is ready`;
 
-/** Returns the sentence about a running engine without a kubeconfig: it is starting, perhaps after a restore, or the file was deleted. */
-export function withoutKubeconfig(
-  dataDir: string,
-  pid: number,
-  record: EngineRecord | undefined = readEngineRecord(dataDir),
-  ageMillis = processAgeMillis,
-): string {
-  const isOld = record?.state === 'up' && ageMillis(pid) > START_MILLIS;
-  return isOld ? missingKubeconfig(dataDir, pid) : engineStarts(dataDir, pid);
-}
-
 /**
  * Returns the sentence about an engine whose API does not answer because the engine is starting or stopping; undefined if it is not known
- * to do so. `refuses`: the API refuses connections. An engine whose API accepts them has started.
+ * to do so. `refuses`: the API refuses connections. A service whose API accepts them has started.
  */
 export function changingNow(
   dataDir: string,
   refuses = true,
   service: ServiceState | undefined = serviceState(dataDir),
-  ageMillis = processAgeMillis,
 ): string | undefined {
   if (service === 'starting' && refuses) return serviceStarts(dataDir);
   try {
     const pid = dataDirOwner(dataDir);
     if (pid === undefined) return undefined;
     if (isStopping(dataDir)) return `lifepod is stopping in ${dataDir} (PID ${pid}): try again when it has stopped`;
-    return refuses && ageMillis(pid) < START_MILLIS ? engineStarts(dataDir, pid) : undefined;
+    return isStarting(dataDir) ? engineStarts(dataDir, pid) : undefined;
   } catch {
     // A command has locked the folder, this user may not read it, or the engine has just ended.
     return undefined;

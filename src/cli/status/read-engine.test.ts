@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import type { Node } from '../../api/generated/types.ts';
+import { lockForStart } from '../../engine/data-folder/lock-line.ts';
 import { recordOf, resolveSettings, writeEngineRecord } from '../../engine/settings.ts';
 import { formatTime } from '../../machinery/time.ts';
 import { lockDataDir } from '../../platform/files.ts';
@@ -45,7 +46,7 @@ test('a folder with files of other programs is not advised for an engine', async
 
 test('an engine that is starting is reported in one sentence', async () => {
   const folder = scratch();
-  const lock = lockDataDir(folder);
+  const lock = lockForStart(folder, 'engine');
   onTestFinished(() => lock.release());
   const link = join(scratch(), 'link');
   symlinkSync(folder, link);

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { isNodeReady } from '../../api/core/v1/node/ready.ts';
 import type { Node } from '../../api/generated/types.ts';
 import { requireLocalEngine } from '../../engine/data-folder/engine-processes.ts';
+import { isStarting } from '../../engine/data-folder/lock-line.ts';
 import { lostText } from '../../engine/data-folder/lost-folder.ts';
 import { unusableFolder } from '../../engine/data-folder/new-folder.ts';
 import { dnsProcesses, residentBytes, runtimeProcesses } from '../../engine/leftovers.ts';
@@ -16,9 +17,10 @@ import { sharedPorts } from '../../network/proxy/other-engines.ts';
 import { manifestsFolder } from '../../node/static-pods/static-pods.ts';
 import { dataDirOwner, realFolder, UserError } from '../../platform/files.ts';
 import { processAgeMillis } from '../../platform/processes.ts';
+import { missingKubeconfig } from '../hints.ts';
 import { otherFolders } from '../kubeconfig/engine-folders.ts';
 import { type EngineStart, START_MILLIS, unreportedNode } from '../service/engine-start.ts';
-import { isShim, logCommand, notRunning, waysToStart, withoutKubeconfig } from '../service/not-running.ts';
+import { engineStarts, isShim, logCommand, notRunning, waysToStart } from '../service/not-running.ts';
 import { runsAsService } from '../service/service-state.ts';
 import { certificateTroubles } from './certificates.ts';
 import { diskTroubles } from './disk-troubles.ts';
@@ -44,8 +46,9 @@ export async function readEngine(folder: string, now: Millis, ageMillis = proces
   const record = readEngineRecord(dataDir);
   if (pid === undefined) throw new UserError(stoppedText(dataDir, record));
   requireLocalEngine(dataDir, pid);
+  if (isStarting(dataDir)) throw new UserError(engineStarts(dataDir, pid));
   if (record === undefined || !existsSync(kubeconfigPath(dataDir)))
-    throw new UserError(withoutKubeconfig(dataDir, pid, record));
+    throw new UserError(missingKubeconfig(dataDir, pid));
   const messages = (kind: Trouble['kind'], texts: readonly string[]): Trouble[] =>
     texts.map((message) => ({ kind, message }));
   const upMillis = ageMillis(pid);
