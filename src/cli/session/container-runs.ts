@@ -6,7 +6,7 @@ import type { ContainerStateTerminated, ContainerStatus, Pod } from '../../api/g
 import type { Transition } from '../../lifecycle/types.ts';
 import { type PodContainer, podContainers } from '../pod-containers.ts';
 import { commandError, FAILED_START_REASONS } from '../why/failed-start.ts';
-import { hookFailure, stopOf } from '../why/run-end.ts';
+import { hookFailure, stopOf } from '../why/stops/node-stop.ts';
 
 export interface ContainerRuns {
   ran: ReadonlySet<string>;

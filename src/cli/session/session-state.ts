@@ -21,8 +21,8 @@ import {
 } from '../pod-containers.ts';
 import { commandError, FAILED_START_REASONS, startFinding } from '../why/failed-start.ts';
 import { actionsText, imageHint, invalidNameText, lackOfImage } from '../why/images.ts';
-import { stopOf } from '../why/run-end.ts';
 import { unschedulable } from '../why/scheduling.ts';
+import { stopOf } from '../why/stops/node-stop.ts';
 import { called, controllerOf, type Living, oneLine } from '../why/subject.ts';
 import { hasJobFailed, isJobFinished, type Refusal } from '../workloads/refused-pods.ts';
 import { type ContainerRuns, failedStartOf, NO_RUNS, startedContainers } from './container-runs.ts';

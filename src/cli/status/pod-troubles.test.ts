@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import type { Container, ContainerStatus, CoreV1Event, Node, Pod, PodTransition } from '../../api/generated/types.ts';
+import type { Transition } from '../../lifecycle/types.ts';
 import { formatTime, parseTime } from '../../machinery/time.ts';
 import { fromApi } from '../../node/record/step-conversion.ts';
 import { hintsFor } from '../hints.ts';
@@ -251,6 +252,29 @@ test('a container that was restarted for a failed probe is a trouble until it ha
   expect(podTrouble(restarted(10_000))).toEqual({ reason: 'Unhealthy', since: now - 11_000 });
   expect(podTrouble(restarted(20_000))).toBeUndefined();
   expect(podTrouble(restarted(5000, 'PreemptContainer'))).toBeUndefined();
+});
+
+const STOPPED_FOR: Record<string, string> = {
+  Unhealthy: 'Container app failed liveness probe, will be restarted',
+  PostStartHookError: 'FailedPostStartHook',
+  PastDeadline: 'Container app definition changed, will be restarted',
+};
+const stopping = (step: Pick<Transition, 'type'> & Partial<Transition>): Living =>
+  subjectOf('well', { transitions: [{ key: 'x', at: now - 5000, container: 'app', attempt: 0, ...step }] });
+
+test('a container that the node is stopping for a failed probe or hook is a trouble, and for a new image only past its deadline', () => {
+  for (const [reason, message] of Object.entries(STOPPED_FOR)) {
+    const inTime = podTrouble(stopping({ type: 'StopSignal', message, deadline: now }));
+    const isLate = reason === 'PastDeadline';
+    expect(inTime).toEqual(isLate ? undefined : { reason, since: now - 5000 });
+  }
+  const late = { deadline: now - 11_000, message: STOPPED_FOR['PastDeadline'] };
+  expect(podTrouble(stopping({ type: 'StopSignal', ...late }))).toEqual({
+    reason: 'PastDeadline',
+    since: now - 11_000,
+  });
+  expect(podTrouble(stopping({ type: 'ProbeFailing', reason: 'liveness' }))?.reason).toBe('Unhealthy');
+  expect(podTrouble(stopping({ type: 'ProbeFailing', reason: 'readiness' }))).toBeUndefined();
 });
 
 test('lifepod status reports no trouble of a Pod while its node has not reported since the start of the engine', () => {

@@ -10,7 +10,7 @@ import { podSummary } from '../../api/core/v1/pod/status/summary.ts';
 import type { Container, ContainerStatus, Pod, Probe } from '../../api/generated/types.ts';
 import type { Transition } from '../../lifecycle/types.ts';
 import { type Millis, parseTime } from '../../machinery/time.ts';
-import { waitingProblem } from '../pod-containers.ts';
+import { podContainers, waitingProblem } from '../pod-containers.ts';
 import { deadlineOf, isDeleted } from '../why/ending-phrases.ts';
 import {
   downRuntime,
@@ -30,7 +30,7 @@ import {
   type Shown,
   shownContainers,
 } from '../why/subject.ts';
-import { explainEndedSandbox, explainWaiting } from '../why/waiting.ts';
+import { explainEndedSandbox, explainWaiting, stoppingContainer } from '../why/waiting.ts';
 
 export interface PodTrouble {
   /** One word, such as ErrImagePull, NotReady or FailedMount. */
@@ -111,6 +111,17 @@ const ofWaiting: Rule = (subject) => {
   return { reason: isSandbox ? 'FailedCreatePodSandBox' : 'FailedMount', since: unreadySince(subject) };
 };
 
+/** A container that stops because its image was changed is on its way. */
+const ofStopping: Rule = (subject) => {
+  const step = stoppingContainer(subject)?.stop.step;
+  if (step === undefined) return undefined;
+  if (step.type === 'ProbeFailing' || FAILED_PROBE.test(step.message ?? ''))
+    return { reason: 'Unhealthy', since: step.at };
+  if (step.message === 'FailedPostStartHook') return { reason: 'PostStartHookError', since: step.at };
+  const isLate = step.deadline !== undefined && subject.now > step.deadline + KILL_MILLIS;
+  return isLate ? { reason: 'PastDeadline', since: step.deadline } : undefined;
+};
+
 const ofSummary: Rule = (subject) => {
   const { status } = podSummary(subject.pod);
   return USUAL.test(status) ? undefined : { reason: status, since: unreadySince(subject) };
@@ -157,6 +168,7 @@ const RULES: readonly Rule[] = [
   ofNode,
   ofRuntime,
   ofWaiting,
+  ofStopping,
   ofSummary,
   ofReadiness,
   ofEntryImages,
@@ -237,6 +249,15 @@ export function mayFailAgain({ spec }: Pod, { name, state, lastState }: Containe
   const limit = periodOf(own?.startupProbe) + periodOf(own?.livenessProbe);
   return limit > 0 && now - started <= limit;
 }
+
+/** Returns whether a probe whose failure stops a container has failed in its current run, by an Event. The Pod may still be ready then. */
+export const hasFailedProbe = (subject: Pick<Living, 'pod' | 'events'>): boolean =>
+  podContainers(subject.pod).some(({ name, status }) => {
+    const started = parseTime(status?.state?.running?.startedAt);
+    const events = subject.events.filter(({ message }) => /^(Startup|Liveness) probe/.test(message ?? ''));
+    const event = eventOf({ events }, ['Unhealthy'], name);
+    return started !== undefined && event !== undefined && lastTime(event) >= started;
+  });
 
 /** Returns the step with which the node stopped the previous run for a failed probe; undefined if that run ended otherwise. */
 function probeStop({ transitions }: Living, container: string): Transition | undefined {

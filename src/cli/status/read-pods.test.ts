@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import type { CoreV1Event, Job, Pod } from '../../api/generated/types.ts';
-import { POD_RECORDS } from '../../api/lifepod.io/v1/pod-record/index.ts';
+import type { CoreV1Event, Job, Pod, PodRecord } from '../../api/generated/types.ts';
+import { POD_RECORDS, recordName } from '../../api/lifepod.io/v1/pod-record/index.ts';
 import { EVENTS, JOBS, NAMESPACES, PODS } from '../../api/resources.ts';
 import { registryBackend } from '../../client/registry-fixture.ts';
 import { clientOf } from '../../client/typed-client.ts';
@@ -126,6 +126,44 @@ test('failed Pods of a complete Job are well, those of other Jobs are not', asyn
   expect(reading.unread).toEqual([
     expect.stringMatching(/^Jobs: jobs\S* is forbidden: no: failed Pods of complete Jobs/),
   ]);
+});
+
+test('readPods() finds a ready Pod whose container is being stopped because a probe failed', async () => {
+  const { backend, read } = await start();
+  const pod = podOf('stopping', 'b');
+  Object.assign(pod.spec?.containers[0] ?? {}, { livenessProbe: { exec: { command: ['check'] } } });
+  await backend.set<Pod>(PODS, pod);
+  const running = { ...waitingFor(''), ready: true, state: { running: { startedAt: AN_HOUR_AGO } } };
+  const status = { phase: 'Running', conditions: conditions('True'), containerStatuses: [running] };
+  await backend.setStatus(PODS, 'b', 'stopping', status);
+  const { metadata } = await clientOf(backend).resource<Pod>(PODS).get('stopping', 'b');
+  const uid = metadata.uid ?? '';
+  const time = formatTime(NOW - 5000);
+  const step = { at: time, container: 'app', attempt: 0 };
+  await backend.set<PodRecord>(POD_RECORDS, {
+    apiVersion: 'lifepod.io/v1',
+    kind: 'PodRecord',
+    metadata: { name: recordName(uid, 0), namespace: 'b' },
+    podName: 'stopping',
+    podUID: uid,
+    transitions: [{ ...step, key: 'x', type: 'ProbeFailing', reason: 'liveness', message: 'it is stuck' }],
+  });
+  expect(names(await read('b'))).toEqual(['b/imageless ErrImagePull']);
+  await backend.set<CoreV1Event>(EVENTS, {
+    apiVersion: 'v1',
+    kind: 'Event',
+    metadata: { name: 'stopping.1', namespace: 'b' },
+    involvedObject: { kind: 'Pod', namespace: 'b', name: 'stopping', uid, fieldPath: 'spec.containers{app}' },
+    type: 'Warning',
+    reason: 'Unhealthy',
+    message: 'Liveness probe failed: it is stuck',
+    lastTimestamp: time,
+  });
+  const reading = await read('b');
+  expect(names(reading)).toEqual(['b/imageless ErrImagePull', 'b/stopping Unhealthy']);
+  expect(reading.unwell[1]?.sentence).toBe(
+    'stopping is stopping container app: the liveness probe of container app failed, it is stuck.',
+  );
 });
 
 test('a user who may read one namespace gets its Pods, and a sentence about the others', async () => {

@@ -18,7 +18,7 @@ import { type EngineStart, unreportedNode } from '../service/engine-start.ts';
 import { explain } from '../why/explain.ts';
 import { controllerOf, type Living } from '../why/subject.ts';
 import { missingNamespace } from '../workloads/missing-namespace.ts';
-import { mayFailAgain, type PodTrouble, podTrouble } from './pod-troubles.ts';
+import { hasFailedProbe, mayFailAgain, type PodTrouble, podTrouble } from './pod-troubles.ts';
 
 export interface UnwellPod extends PodTrouble {
   pod: Pod;
@@ -53,20 +53,26 @@ export async function readPods(options: ReadPodsOptions): Promise<PodReading> {
   const { client } = options;
   const unread = new Set<string>();
   const { pods, namespace } = await listPods(options, unread);
-  const suspects = pods.filter((pod) => mayBeUnwell(pod, options.now));
+  const needsEvents = (pod: Pod): boolean => mayBeUnwell(pod, options.now) || mayBeStopped(pod);
+  const events = pods.some(needsEvents)
+    ? await eventsByPod(client, namespace, unread)
+    : new Map<string, CoreV1Event[]>();
+  const eventsOf = (pod: Pod): CoreV1Event[] => events.get(uidOf(pod)) ?? [];
+  const suspects = pods.filter(
+    (pod) => mayBeUnwell(pod, options.now) || hasFailedProbe({ pod, events: eventsOf(pod) }),
+  );
   const complete = await completeJobs(client, namespace, suspects, unread);
   const isReplaced = ({ metadata, status }: Pod): boolean =>
     metadata.deletionTimestamp === undefined && status?.phase === 'Failed';
   const doubtful = suspects.filter((pod) => !(isReplaced(pod) && complete.has(jobOf(pod) ?? '')));
   if (doubtful.length === 0) return { pods, unwell: [], namespace, unread: [...unread] };
-  const events = await eventsByPod(client, namespace, unread);
   const unwell: UnwellPod[] = [];
   for (let from = 0; from < doubtful.length; from += PARALLEL_READS) {
     const some = doubtful.slice(from, from + PARALLEL_READS);
     const found = await Promise.all(
       some.map(async (pod) => {
         const transitions = await stepsOf(client, pod, unread);
-        return unwellPod(pod, { transitions, events: events.get(uidOf(pod)) ?? [] }, options);
+        return unwellPod(pod, { transitions, events: eventsOf(pod) }, options);
       }),
     );
     unwell.push(...found.filter((each) => each !== undefined));
@@ -111,6 +117,13 @@ function mayBeUnwell(pod: Pod, now: Millis): boolean {
     all.some(({ state }) => state?.waiting !== undefined) || restartable.some((each) => mayFailAgain(pod, each, now))
   );
 }
+
+/** Whether the node stops a container of the Pod when a probe fails. The status of a ready Pod does not show that. */
+const mayBeStopped = ({ spec, status }: Pod): boolean =>
+  status?.phase === 'Running' &&
+  [...(spec?.initContainers ?? []), ...(spec?.containers ?? [])].some(
+    ({ livenessProbe, startupProbe }) => livenessProbe !== undefined || startupProbe !== undefined,
+  );
 
 function unwellPod(
   pod: Pod,

@@ -232,6 +232,38 @@ explains({
       'the kernel ignores SIGTERM for a PID 1 that installs no handler for it',
     ],
   },
+  'a container whose preStop hook runs because its liveness probe failed': {
+    status: { phase: 'Running', conditions: READY, containerStatuses: [running('app', { restartCount: 1 })] },
+    steps: [
+      [20, 'StopSignal', { ...run(0), message: 'Container app definition changed, will be restarted' }],
+      [10, 'Started', run(1)],
+      [6, 'HookBegan', { ...run(1), reason: 'preStop' }],
+      [6, 'ProbeFailing', { ...run(1), reason: 'liveness', message: 'the lock is stale\n' }],
+    ],
+    sentence:
+      'p is stopping container app: the liveness probe of container app failed, the lock is stale; its preStop hook has been running for 6.00s.',
+    evidence: ['step ProbeFailing, 6.00s ago', 'its stop signal has not been sent yet'],
+  },
+  'a container whose preStop hook runs because its image was changed': {
+    status: { phase: 'Running', conditions: READY, containerStatuses: [running('app')] },
+    events: [['Killing', 'Container app definition changed, will be restarted', 'app']],
+    steps: [
+      [10, 'Started', run(0)],
+      [6, 'HookBegan', { ...run(0), reason: 'preStop' }],
+    ],
+    sentence:
+      'p is stopping container app: its node stopped container app, Container app definition changed, will be restarted; its preStop hook has been running for 6.00s.',
+  },
+  'a container whose preStop hook runs because its Pod ends': {
+    status: { phase: 'Running', conditions: READY, containerStatuses: [running('app')] },
+    events: [['Killing', 'Stopping container app', 'app']],
+    steps: [
+      [10, 'Started', run(0)],
+      [6, 'HookBegan', { ...run(0), reason: 'preStop' }],
+    ],
+    sentence: /^p is running: /,
+    advice: /^$/,
+  },
   'a container that runs again after its liveness probe failed': {
     status: {
       phase: 'Running',

@@ -15,7 +15,7 @@ import {
 } from './ending-phrases.ts';
 import { endedEntries, explainTurn } from './entry-turn.ts';
 import { downRuntime, runtimeActions } from './node-troubles.ts';
-import { firstProcess, hearSignals, processEvidence } from './pid-one.ts';
+import { firstProcess, hearSignals, processEvidence } from './stops/pid-one.ts';
 import {
   ago,
   called,

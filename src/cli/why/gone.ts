@@ -8,8 +8,9 @@ import { shortDuration } from '../timeline/scale.ts';
 import { endOfTermination } from '../timeline/termination-end.ts';
 import { deferOutcome, type EntryEnd, endInRecord, endText, fatesOf, remainingWork } from './entries.ts';
 import { taintText } from './node-troubles.ts';
-import { deafExits } from './pid-one.ts';
-import { PLAIN_REASONS, stopOf } from './run-end.ts';
+import { PLAIN_REASONS } from './run-end.ts';
+import { stopOf } from './stops/node-stop.ts';
+import { deafExits } from './stops/pid-one.ts';
 import {
   called,
   clock,

@@ -2,9 +2,10 @@
 import { isFinalPhase } from '../../api/core/v1/pod/status/final-phase.ts';
 import { deferOutcome, type EntryEnd, endOfEntry, endText, failedEntry, remainingWork } from './entries.ts';
 import { unstarted } from './failed-start.ts';
-import { deafExits, hearSignals } from './pid-one.ts';
 import { explainRejected } from './rejected.ts';
-import { codeText, endOfRun, stopOf } from './run-end.ts';
+import { codeText, endOfRun } from './run-end.ts';
+import { stopOf } from './stops/node-stop.ts';
+import { deafExits, hearSignals } from './stops/pid-one.ts';
 import {
   type Action,
   called,

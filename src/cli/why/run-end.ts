@@ -7,18 +7,16 @@ import type { Container, ContainerStateTerminated, Pod, PodSpec } from '../../ap
 import type { Transition } from '../../lifecycle/types.ts';
 import { parseTime } from '../../machinery/time.ts';
 import { failedRun, isNotFound, unstarted } from './failed-start.ts';
-import { deafExits, firstProcess, hearSignals, SIGKILLED, stopSignalOf, wasKilled } from './pid-one.ts';
+import { type NodeStop, stopOf } from './stops/node-stop.ts';
+import { deafExits, firstProcess, hearSignals, SIGKILLED, stopSignalOf, wasKilled } from './stops/pid-one.ts';
 import {
   type Action,
   called,
-  eventOf,
   type Living,
   lastStep,
   lastWords,
-  oneLine,
   PROBABLE_LOSS,
   type Shown,
-  type Subject,
   seeOutput,
   seeTimeline,
 } from './subject.ts';
@@ -29,15 +27,6 @@ export interface RunEnd {
   evidence: string[];
   actions: Action[];
 }
-
-/** Why the node stopped a run that has ended or is ending. */
-export interface NodeStop {
-  step: Transition;
-  cause: string;
-  action: Action;
-}
-
-type Named = Pick<Shown, 'kind' | 'name'>;
 
 export const codeText = ({ exitCode, reason }: ContainerStateTerminated): string =>
   `code ${exitCode}${reason ? ` (${reason})` : ''}`;
@@ -165,76 +154,6 @@ export const PLAIN_REASONS = ['', 'Error', 'Completed'];
 
 const exitOf = ({ transitions }: Living, container: string): Transition | undefined =>
   transitions.findLast((step) => step.type === 'Exited' && step.container === container);
-
-/**
- * Returns why the node stopped the newest run of the container, or the run of `exit`, although the Pod was not ending; undefined if the
- * node did not stop that run.
- */
-export function stopOf(
-  subject: Pick<Subject, 'events' | 'transitions'>,
-  shown: Named,
-  exit?: Pick<Transition, 'attempt'>,
-): NodeStop | undefined {
-  const { name } = shown;
-  const ofRun = (step: Transition): boolean =>
-    step.container === name &&
-    (exit?.attempt === undefined || step.attempt === undefined || step.attempt === exit.attempt);
-  const step = subject.transitions.findLast((each) => each.type === 'StopSignal' && ofRun(each));
-  const why = step?.message;
-  if (step === undefined || why === undefined) return undefined;
-  const probe = /failed (startup|liveness) probe/.exec(why)?.[1];
-  if (probe !== undefined) {
-    const failing = subject.transitions.findLast(
-      (each) => each.type === 'ProbeFailing' && each.reason === probe && ofRun(each),
-    );
-    const event = eventOf(subject, ['Unhealthy'], name)?.message ?? '';
-    const ofEvent = event.toLowerCase().startsWith(`${probe} probe`) ? event.replace(/^\w+ probe [^:]*:/, '') : '';
-    const output = oneLine(failing?.message) || oneLine(ofEvent);
-    return {
-      step,
-      cause: `the ${probe} probe of ${called(shown)} failed${output && `, ${output}`}`,
-      action: {
-        description: `fix what its ${probe} probe checks, or give the probe more time (timeoutSeconds, failureThreshold)`,
-      },
-    };
-  }
-  if (why === 'FailedPostStartHook') {
-    const failed = subject.transitions.findLast(
-      (each) => each.type === 'HookFailed' && each.reason === 'postStart' && ofRun(each),
-    );
-    return {
-      step,
-      cause: hookCause(shown, failed?.message),
-      action: { description: 'fix its postStart hook, or what the hook needs; to change the Pod, recreate it' },
-    };
-  }
-  return { step, cause: `its node stopped ${called(shown)}, ${why}`, action: { description: 'wait: it starts again' } };
-}
-
-export function hookCause(shown: Named, message: string | undefined): string {
-  return `the postStart hook of ${called(shown)} ${hookFailure(message)}`;
-}
-
-/** Returns a verb phrase such as `failed with exit code 3, OUTPUT`, from the message about the failure of a hook. */
-export function hookFailure(message: string | undefined): string {
-  const text = message ?? '';
-  // Source: the messages in src/node/handlers, which are upstream's.
-  const exec = /exited with (\d+).*, message: ("(?:[^"\\]|\\.)*")$/s.exec(text);
-  if (exec !== null) {
-    const output = oneLine(unquoted(exec[2] ?? ''));
-    return `failed with exit code ${exec[1]}${output && `, ${output}`}`;
-  }
-  const error = oneLine(text.replace(/^.* failed - error: /s, '').replace(/, message: "[^"]*"$/, ''));
-  return `failed${error && `, ${error}`}`;
-}
-
-function unquoted(text: string): string {
-  try {
-    return JSON.parse(text) as string;
-  } catch {
-    return text.slice(1, -1);
-  }
-}
 
 const specOf = ({ spec }: Pod, name: string): Container | undefined =>
   [...(spec?.initContainers ?? []), ...(spec?.containers ?? []), ...(spec?.deferContainers ?? [])].find(

@@ -4,8 +4,9 @@ import { fullDiskText } from '../../runtime/full-disk.ts';
 import { lacksImage } from '../pod-containers.ts';
 import { FAILED_START_REASONS, FREE_SPACE, failedStart, volumeFinding } from './failed-start.ts';
 import { missingImage } from './images.ts';
-import { processEvidence } from './pid-one.ts';
-import { codeText, endOfRun, hookCause, stopOf } from './run-end.ts';
+import { codeText, endOfRun } from './run-end.ts';
+import { currentStop, hookCause, type NodeStop } from './stops/node-stop.ts';
+import { processEvidence } from './stops/pid-one.ts';
 import {
   ago,
   called,
@@ -73,28 +74,35 @@ function failedHook(subject: Living, shown: Shown, message: string): Explanation
   };
 }
 
-/** Explains a container that the node is stopping, for example because of a failed probe, and that has not ended yet. */
-export function explainStopping(subject: Living): Explanation | undefined {
-  for (const each of shownContainers(subject)) {
-    if (each.kind === 'defer' || each.status.state?.running === undefined) continue;
-    const last = subject.transitions.findLast(
-      ({ type, container }) => container === each.name && ['Started', 'Exited', 'StopSignal'].includes(type),
-    );
-    const stop = last?.type === 'StopSignal' ? stopOf(subject, each) : undefined;
-    if (stop === undefined) continue;
-    const { at, deadline } = stop.step;
-    const kill =
-      deadline === undefined ? '' : `; it will be killed ${inTime(deadline, subject.now)} if it has not ended`;
-    return {
-      sentence: `${subject.name} is stopping ${called(each)}: ${stop.cause}${kill}.`,
-      evidence: [
-        `stop signal sent ${ago(at, subject.now)}: ${stop.step.message}`,
-        ...processEvidence(subject.pod, each.name),
-      ],
-      actions: [stop.action, seeOutput(subject, each.name)],
-    };
+/** Returns the first container that the node is stopping and that has not ended yet, and why. */
+export function stoppingContainer(subject: Living): { shown: Shown; stop: NodeStop } | undefined {
+  for (const shown of shownContainers(subject)) {
+    if (shown.kind === 'defer' || shown.status.state?.running === undefined) continue;
+    const stop = currentStop(subject, shown);
+    if (stop !== undefined) return { shown, stop };
   }
   return undefined;
+}
+
+/** Explains a container that the node is stopping, for example because of a failed probe, and that has not ended yet. */
+export function explainStopping(subject: Living): Explanation | undefined {
+  const stopping = stoppingContainer(subject);
+  if (stopping === undefined) return undefined;
+  const { now, pod } = subject;
+  const { shown, stop } = stopping;
+  const { type, at, deadline, message } = stop.step;
+  const hook = lastStep(subject, ['HookBegan', 'HookDone', 'HookFailed'], shown.name);
+  const runsHook = type !== 'StopSignal' && hook?.type === 'HookBegan' && hook.reason === 'preStop';
+  const next = runsHook ? `; its preStop hook has been running for ${forTime(hook.at, now)}` : '';
+  const kill = deadline === undefined ? next : `; it will be killed ${inTime(deadline, now)} if it has not ended`;
+  return {
+    sentence: `${subject.name} is stopping ${called(shown)}: ${stop.cause}${kill}.`,
+    evidence:
+      type === 'StopSignal'
+        ? [`stop signal sent ${ago(at, now)}: ${message}`, ...processEvidence(pod, shown.name)]
+        : [`step ${type}, ${ago(at, now)}`, 'its stop signal has not been sent yet'],
+    actions: [stop.action, seeOutput(subject, shown.name)],
+  };
 }
 
 function restarting(subject: Living, shown: Shown): Explanation {

@@ -1,10 +1,10 @@
 /** Explains why the first process of a container does not end after its stop signal. Pure. */
-import type { Container, Pod } from '../../api/generated/types.ts';
-import { MINIMUM_GRACE_MILLIS } from '../../lifecycle/hooks-and-stops.ts';
-import type { Transition } from '../../lifecycle/types.ts';
-import { formatDuration } from '../../machinery/time.ts';
-import { isLoss } from '../timeline/life.ts';
-import { type Action, oneLine } from './subject.ts';
+import type { Container, Pod } from '../../../api/generated/types.ts';
+import { MINIMUM_GRACE_MILLIS } from '../../../lifecycle/hooks-and-stops.ts';
+import type { Transition } from '../../../lifecycle/types.ts';
+import { formatDuration } from '../../../machinery/time.ts';
+import { isLoss } from '../../timeline/life.ts';
+import { type Action, oneLine } from '../subject.ts';
 
 const SHELLS = new Set(['sh', 'ash', 'bash', 'dash', 'ksh', 'zsh']);
 const MAX_COMMAND_CHARS = 120;

@@ -1,0 +1,120 @@
+/** Explains why the node stopped a run of a container, or is stopping it, although the Pod is not ending. Pure. */
+import type { Transition } from '../../../lifecycle/types.ts';
+import { type Action, called, eventOf, type Living, oneLine, type Shown, type Subject } from '../subject.ts';
+
+/** Why the node stopped a run that has ended or is ending. */
+export interface NodeStop {
+  step: Transition;
+  cause: string;
+  action: Action;
+}
+
+type Named = Pick<Shown, 'kind' | 'name'>;
+
+/**
+ * Returns why the node stopped the newest run of the container, or the run of `exit`, although the Pod was not ending; undefined if the
+ * node did not stop that run.
+ */
+export function stopOf(
+  subject: Pick<Subject, 'events' | 'transitions'>,
+  shown: Named,
+  exit?: Pick<Transition, 'attempt'>,
+): NodeStop | undefined {
+  const step = subject.transitions.findLast((each) => each.type === 'StopSignal' && isOfRun(each, shown, exit));
+  return step?.message === undefined ? undefined : stopFor(subject, shown, step, step.message);
+}
+
+const isOfRun = (step: Transition, { name }: Named, run?: Pick<Transition, 'attempt'>): boolean =>
+  step.container === name && (run?.attempt === undefined || step.attempt === undefined || step.attempt === run.attempt);
+
+/** `step`: a step of the run that shows the stop. `why`: the reason as in a StopSignal or in the Event Killing. */
+function stopFor(
+  subject: Pick<Subject, 'events' | 'transitions'>,
+  shown: Named,
+  step: Transition,
+  why: string,
+): NodeStop {
+  const { name } = shown;
+  const ofRun = (each: Transition): boolean => isOfRun(each, shown, step);
+  const probe = /failed (startup|liveness) probe/.exec(why)?.[1];
+  if (probe !== undefined) {
+    const failing = subject.transitions.findLast(
+      (each) => each.type === 'ProbeFailing' && each.reason === probe && ofRun(each),
+    );
+    const event = eventOf(subject, ['Unhealthy'], name)?.message ?? '';
+    const ofEvent = event.toLowerCase().startsWith(`${probe} probe`) ? event.replace(/^\w+ probe [^:]*:/, '') : '';
+    const output = oneLine(failing?.message) || oneLine(ofEvent);
+    return {
+      step,
+      cause: `the ${probe} probe of ${called(shown)} failed${output && `, ${output}`}`,
+      action: {
+        description: `fix what its ${probe} probe checks, or give the probe more time (timeoutSeconds, failureThreshold)`,
+      },
+    };
+  }
+  if (why === 'FailedPostStartHook') {
+    const failed = subject.transitions.findLast(
+      (each) => each.type === 'HookFailed' && each.reason === 'postStart' && ofRun(each),
+    );
+    return {
+      step,
+      cause: hookCause(shown, failed?.message),
+      action: { description: 'fix its postStart hook, or what the hook needs; to change the Pod, recreate it' },
+    };
+  }
+  return { step, cause: `its node stopped ${called(shown)}, ${why}`, action: { description: 'wait: it starts again' } };
+}
+
+/** Returns the last step of the container if it shows that the node is stopping its run. */
+function lastStopStep({ transitions }: Living, { name }: Named): Transition | undefined {
+  const last = transitions.findLast(
+    (step) => step.container === name && (step.type === 'Started' || step.type === 'Exited' || isStopStep(step)),
+  );
+  return last !== undefined && isStopStep(last) ? last : undefined;
+}
+
+/** A failed probe is a step when the node has decided to stop the run. The preStop hook runs before the stop signal. */
+const isStopStep = (step: Transition): boolean =>
+  step.type === 'StopSignal' || isProbeStop(step) || (step.type === 'HookBegan' && step.reason === 'preStop');
+
+const isProbeStop = ({ type, reason }: Transition): boolean =>
+  type === 'ProbeFailing' && (reason === 'startup' || reason === 'liveness');
+
+/** Returns why the node is stopping the current run of the container, although the Pod is not ending; undefined if it does not. */
+export function currentStop(subject: Living, shown: Named): NodeStop | undefined {
+  const last = lastStopStep(subject, shown);
+  if (last === undefined) return undefined;
+  const signalled = stopOf(subject, shown, last);
+  if (signalled !== undefined || last.type === 'StopSignal') return signalled;
+  const failing = subject.transitions.findLast((step) => isProbeStop(step) && isOfRun(step, shown, last));
+  if (failing !== undefined) return stopFor(subject, shown, failing, `failed ${failing.reason} probe`);
+  const killing = oneLine(eventOf(subject, ['Killing'], shown.name)?.message);
+  return killing === '' || killing === `Stopping container ${shown.name}`
+    ? undefined
+    : stopFor(subject, shown, last, killing);
+}
+
+export function hookCause(shown: Named, message: string | undefined): string {
+  return `the postStart hook of ${called(shown)} ${hookFailure(message)}`;
+}
+
+/** Returns a verb phrase such as `failed with exit code 3, OUTPUT`, from the message about the failure of a hook. */
+export function hookFailure(message: string | undefined): string {
+  const text = message ?? '';
+  // Source: the messages in src/node/handlers, which are upstream's.
+  const exec = /exited with (\d+).*, message: ("(?:[^"\\]|\\.)*")$/s.exec(text);
+  if (exec !== null) {
+    const output = oneLine(unquoted(exec[2] ?? ''));
+    return `failed with exit code ${exec[1]}${output && `, ${output}`}`;
+  }
+  const error = oneLine(text.replace(/^.* failed - error: /s, '').replace(/, message: "[^"]*"$/, ''));
+  return `failed${error && `, ${error}`}`;
+}
+
+function unquoted(text: string): string {
+  try {
+    return JSON.parse(text) as string;
+  } catch {
+    return text.slice(1, -1);
+  }
+}
