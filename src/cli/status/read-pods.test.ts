@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { MIRROR_ANNOTATION } from '../../api/core/v1/pod/mirror.ts';
 import type { CoreV1Event, Job, Pod, PodRecord } from '../../api/generated/types.ts';
 import { POD_RECORDS, recordName } from '../../api/lifepod.io/v1/pod-record/index.ts';
 import { EVENTS, JOBS, NAMESPACES, PODS } from '../../api/resources.ts';
@@ -128,16 +129,21 @@ test('failed Pods of a complete Job are well, those of other Jobs are not', asyn
   ]);
 });
 
-test('readPods() finds a ready Pod whose container is being stopped because a probe failed', async () => {
+/** The Events and the record of a static Pod have its UID, and not that of its mirror. */
+test.each([
+  ['a ready Pod', undefined],
+  ['a mirror Pod', '0a1b2c3d4e5f'],
+])('readPods() finds %s whose container is being stopped because a probe failed', async (_, staticUid) => {
   const { backend, read } = await start();
   const pod = podOf('stopping', 'b');
+  if (staticUid !== undefined) pod.metadata.annotations = { [MIRROR_ANNOTATION]: staticUid };
   Object.assign(pod.spec?.containers[0] ?? {}, { livenessProbe: { exec: { command: ['check'] } } });
   await backend.set<Pod>(PODS, pod);
   const running = { ...waitingFor(''), ready: true, state: { running: { startedAt: AN_HOUR_AGO } } };
   const status = { phase: 'Running', conditions: conditions('True'), containerStatuses: [running] };
   await backend.setStatus(PODS, 'b', 'stopping', status);
   const { metadata } = await clientOf(backend).resource<Pod>(PODS).get('stopping', 'b');
-  const uid = metadata.uid ?? '';
+  const uid = staticUid ?? metadata.uid ?? '';
   const time = formatTime(NOW - 5000);
   const step = { at: time, container: 'app', attempt: 0 };
   await backend.set<PodRecord>(POD_RECORDS, {

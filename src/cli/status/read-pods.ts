@@ -4,6 +4,7 @@
  * Reads Pods and, if some may not be well, also Jobs, warning Events and records. If the user may not read these, the result contains a
  * sentence about that instead.
  */
+import { mirroredUid } from '../../api/core/v1/pod/mirror.ts';
 import type { CoreV1Event, Job, Node, Pod } from '../../api/generated/types.ts';
 import { EVENTS, JOBS, PODS } from '../../api/resources.ts';
 import type { Client } from '../../client/client.ts';
@@ -57,7 +58,7 @@ export async function readPods(options: ReadPodsOptions): Promise<PodReading> {
   const events = pods.some(needsEvents)
     ? await eventsByPod(client, namespace, unread)
     : new Map<string, CoreV1Event[]>();
-  const eventsOf = (pod: Pod): CoreV1Event[] => events.get(uidOf(pod)) ?? [];
+  const eventsOf = (pod: Pod): CoreV1Event[] => events.get(mirroredUid(pod) ?? uidOf(pod)) ?? [];
   const suspects = pods.filter(
     (pod) => mayBeUnwell(pod, options.now) || hasFailedProbe({ pod, events: eventsOf(pod) }),
   );

@@ -51,7 +51,7 @@ async function explainLife({ client, hints, engineFolder }: Target, life: PodLif
   const { name, namespace, uid, pod, records } = life;
   const nodeName = pod === undefined ? records.at(-1)?.nodeName : pod.spec?.nodeName;
   const [events, lastLines, nodes, rebootedAt] = await Promise.all([
-    eventsOf(client, namespace, pod?.metadata.uid ?? uid),
+    eventsOf(client, namespace, uid),
     pod === undefined ? {} : lastLinesOf(client, pod),
     nodesOf(client, nodeName),
     pod !== undefined && nodeName !== undefined && hasLostRun(pod) ? rebootOf(client, nodeName) : undefined,
@@ -123,7 +123,7 @@ function jsonText(life: PodLife | undefined, explanation: Explanation, more: obj
   return `${JSON.stringify({ pod, ...more, cause: sentence, evidence, actions }, undefined, 2)}\n`;
 }
 
-/** Resolves with none if the user may not read Events. */
+/** `uid`: that of the static Pod for a mirror Pod. Resolves with none if the user may not read Events. */
 async function eventsOf(client: HttpClient, namespace: string, uid: string): Promise<CoreV1Event[]> {
   const fieldSelector = `involvedObject.kind=Pod,involvedObject.uid=${uid}`;
   const query = { ...(namespace && { namespace }), fieldSelector };
