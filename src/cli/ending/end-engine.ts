@@ -93,7 +93,7 @@ async function endPods(
   await askToEnd(client, pid, gracePeriodSeconds, {
     timers: platform.timers,
     signal,
-    failed: ({ message }) => say(message),
+    failed: ({ message }) => say(`the engine (PID ${pid}) does not answer yet: ${message}; retrying`),
   });
   await endAllPods(client, platform, record.nodeName, say, signal, gracePeriodSeconds);
   await endContainers(dataDir, record.containerRuntimeEndpoint, platform, say, signal);
