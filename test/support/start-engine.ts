@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { closeSync } from 'node:fs';
 import { join } from 'node:path';
 import { openLog, startReport } from '../../src/cli/detached/detach.ts';
+import { ensureDataDir } from '../../src/platform/files.ts';
 import { systemTimers } from '../../src/platform/node-js.ts';
 import { LAUNCHER } from './launcher.ts';
 
@@ -11,6 +12,7 @@ import { LAUNCHER } from './launcher.ts';
  * which takes a quarter of the processor time of a start. `options` are those of `lifepod up`. Rejects if the engine does not become ready.
  */
 export async function startEngine(dataDir: string, options: readonly string[], env: NodeJS.ProcessEnv): Promise<void> {
+  ensureDataDir(dataDir);
   const log = openLog(join(dataDir, 'lifepod.log'));
   const engine = spawn(LAUNCHER, ['up', '--data-dir', dataDir, ...options], {
     detached: true,
