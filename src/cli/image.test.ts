@@ -2,8 +2,9 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { lockForStart } from '../engine/data-folder/lock-line.ts';
 import { UserError } from '../platform/files.ts';
-import { requireArchive } from './image.ts';
+import { loadImages, requireArchive } from './image.ts';
 
 let folder: string;
 beforeEach(() => {
@@ -30,4 +31,11 @@ test('a folder with an OCI image layout is refused with the command that makes a
       `${folder} is a folder with an OCI image layout: make an archive of it with 'tar -C ${folder} -cf FILE .', and load FILE`,
     ),
   );
+});
+
+test('image load waits for an engine that is starting', async () => {
+  const lock = lockForStart(folder, 'engine');
+  const loading = loadImages(folder, [join(folder, 'none')]);
+  lock.release();
+  await expect(loading).rejects.toThrow('lifepod is not running in');
 });

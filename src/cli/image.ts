@@ -22,7 +22,7 @@ import type { ImageInfo } from '../runtime/runtime.ts';
 import { hintsFor } from './hints.ts';
 import { imagesAsJson, imageTable } from './image-list/image-table.ts';
 import { planRemovals, refuseUsed, removalLines } from './image-removal/plan-removal.ts';
-import { engineClient } from './kubeconfig/engine-client.ts';
+import { engineClient, engineStarted } from './kubeconfig/engine-client.ts';
 import { requireRunning } from './kubeconfig/own-kubeconfig.ts';
 import { sayWhichEngine } from './kubeconfig/which-engine.ts';
 import { loadProgress } from './progress/load-progress.ts';
@@ -30,7 +30,10 @@ import { patience } from './progress/slow-answer.ts';
 import { STANDARD_INPUT, withArchiveFrom } from './progress/standard-input.ts';
 import { terminalLine } from './progress/terminal-line.ts';
 
-function endpointOf(dataDir: string): string {
+/** Waits for an engine that is starting, whose runtime may not listen yet, or be another one than that of the engine before. */
+async function endpointOf(dataDir: string): Promise<string> {
+  requireRunning(dataDir);
+  await engineStarted(dataDir);
   requireRunning(dataDir);
   return readEngineRecord(dataDir)?.containerRuntimeEndpoint ?? `unix://${containerdPaths(dataDir).socket}`;
 }
@@ -43,7 +46,7 @@ const printLine = (line: string): void => void process.stdout.write(`${line}\n`)
  * file is not readable, loads none and rejects with a UserError.
  */
 export async function loadImages(dataDir: string, files: string[], say = printError, print = printLine): Promise<void> {
-  const endpoint = endpointOf(dataDir);
+  const endpoint = await endpointOf(dataDir);
   sayWhichEngine(dataDir, 'fails');
   if (files.filter((file) => file === '-').length > 1)
     throw new UserError('standard input can be read only once: give - once');
@@ -134,7 +137,7 @@ async function withRuntime<T>(
   dataDir: string,
   use: (connection: Connection, signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
-  const connection = connect(endpointOf(dataDir));
+  const connection = connect(await endpointOf(dataDir));
   try {
     return await use(connection, new AbortController().signal);
   } finally {
