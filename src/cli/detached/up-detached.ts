@@ -12,6 +12,7 @@ import { dataDirOwner, isSessionEngine, UserError } from '../../platform/files.t
 import { commandLineOf } from '../../platform/processes.ts';
 import { untilEnded } from '../ending/turns.ts';
 import { effectOfKill, hintsFor, waysToStop } from '../hints.ts';
+import { engineStarted, printWait } from '../kubeconfig/engine-client.ts';
 import { grantKubeconfig, printKubeconfig } from '../kubeconfig/own-kubeconfig.ts';
 import { serviceState } from '../service/service-state.ts';
 import { betweenSessions, untilReady } from '../session/engine-use.ts';
@@ -46,13 +47,16 @@ export function runningPid(error: unknown): number | undefined {
 async function useRunning(options: UpOptions, pid: number): Promise<void> {
   const { dataDir } = options;
   requireLocalEngine(dataDir, pid);
+  const late = AbortSignal.timeout(PATIENCE_MILLIS);
+  await inTime(dataDir, late, engineStarted(dataDir, printWait, late));
+  if (dataDirOwner(dataDir) !== pid) return upDetached(options);
   const refusal = isSessionEngine(dataDir)
     ? await betweenSessions(dataDir, (hasSessions) => refusalOfSessionEngine(options, pid, hasSessions))
     : refusalOfRunning(options, pid, process.env);
   if (refusal === 'gone') return upDetached(options);
   // A command that fails prints no success: neither the notes on the kubeconfig nor the command that sets KUBECONFIG.
   if (refusal !== undefined) throw refusal;
-  await nodeReady(dataDir);
+  await inTime(dataDir, late, untilReady(dataDir, printWait, late));
   const { server } = await readKubeconfig(kubeconfigPath(dataDir));
   const node = readEngineRecord(dataDir)?.nodeName ?? '';
   process.stderr.write(
@@ -71,11 +75,10 @@ function refusalOfSessionEngine(options: UpOptions, pid: number, hasSessions: bo
   return refusal;
 }
 
-async function nodeReady(dataDir: string): Promise<void> {
-  const late = AbortSignal.timeout(PATIENCE_MILLIS);
-  const say = (line: string): void => void process.stderr.write(`lifepod is ${line}\n`);
+/** Settles like `ready`, but rejects with a UserError about the node if `late` has aborted. */
+async function inTime(dataDir: string, late: AbortSignal, ready: Promise<unknown>): Promise<void> {
   try {
-    await untilReady(dataDir, say, late);
+    await ready;
   } catch (error) {
     if (!late.aborted) throw error;
     const status = hintsFor({ dataDir }, process.env).engine('status');

@@ -14,7 +14,8 @@ interface Waiting extends Pick<HttpClientOptions, 'sent' | 'silenceMillis'> {
   signal?: AbortSignal;
 }
 
-const print = (line: string): void => void process.stderr.write(`lifepod is ${line}\n`);
+/** Prints a line such as `waiting until the engine has started` to standard error. */
+export const printWait = (line: string): void => void process.stderr.write(`lifepod is ${line}\n`);
 
 /**
  * Resolves with a client of the engine that has locked the data folder. Waits while the engine is starting, because until then the
@@ -23,7 +24,7 @@ const print = (line: string): void => void process.stderr.write(`lifepod is ${li
  */
 export async function engineClient(
   dataDir: string,
-  { say = print, signal, ...rest }: Waiting = {},
+  { say = printWait, signal, ...rest }: Waiting = {},
 ): Promise<HttpClient> {
   await engineStarted(dataDir, say, signal);
   const pid = dataDirOwner(dataDir);
@@ -35,7 +36,7 @@ export async function engineClient(
 /** Waits while an engine is starting in the data folder. Resolves also if that engine ends. */
 export async function engineStarted(
   dataDir: string,
-  say = print,
+  say = printWait,
   signal: AbortSignal = new AbortController().signal,
 ): Promise<void> {
   if (!isStarting(dataDir) || dataDirOwner(dataDir) === undefined) return;

@@ -44,6 +44,7 @@ import { findProgram, processAgeMillis, runCommand, runCommandOk, sendSignal } f
 import { silentLog } from '../../platform/silent-log.ts';
 import { startDetached } from '../detached/detach.ts';
 import { hintsFor } from '../hints.ts';
+import { engineStarted } from '../kubeconfig/engine-client.ts';
 import { grantKubeconfig, printKubeconfig } from '../kubeconfig/own-kubeconfig.ts';
 import { checkOptions, otherOptions, takeOverUnused } from '../session/engine-use.ts';
 import { printReady, type ReadyEngine } from '../up.ts';
@@ -109,6 +110,7 @@ export async function installService(options: UpOptions): Promise<void> {
   const running = dataDirOwner(dataDir);
   const isService = running !== undefined && running === (await servicePid());
   if (running !== undefined) requireLocalEngine(dataDir, running);
+  await engineStarted(dataDir);
   if (!isService) await checkOptions(options);
   const changed = isService ? await otherOptions(options) : [];
   if (running !== undefined && isSessionEngine(dataDir) && !(await takeOverUnused(dataDir, running)))

@@ -17,6 +17,7 @@ import { onAbort } from '../../platform/on-abort.ts';
 import { untilEnded } from '../ending/turns.ts';
 import { errorLine, failureText } from '../failures.ts';
 import { hintsFor } from '../hints.ts';
+import { engineStarted } from '../kubeconfig/engine-client.ts';
 import { sayWhichEngine } from '../kubeconfig/which-engine.ts';
 import { hasColors } from '../logs/copy-log.ts';
 import { folderDeleted } from '../lost/deleted-folder.ts';
@@ -90,6 +91,7 @@ export async function runSession(
   const session = { options, interrupts, ...output };
   try {
     await untilEnded(options.dataDir, output.say, interrupts.stop);
+    await engineStarted(options.dataDir, session.detail, interrupts.stop);
     await checkOptions(options);
     const manifests = await read(interrupts.stop).catch((error: unknown) => refusedFiles(error, session));
     if (manifests === undefined) {

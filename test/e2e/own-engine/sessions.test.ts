@@ -79,13 +79,14 @@ test('Ctrl+C runs the destructors of all Pods, prints their logs, and leaves not
 });
 
 test('a session on an engine that is starting creates nothing if one object is wrong, and leaves the engine running', async () => {
-  // The engine before had another port.
-  const up = lifepod.up();
+  // The engine before had another port and another value of the option.
+  const option = ['--record-age', '25h'];
+  const up = lifepod.cliOk('up', '--detach', ...lifepod.options, ...option);
   await expect.poll(() => isStarting(lifepod.dataDir), { timeout: 60_000, interval: 10 }).toBe(true);
   const engine = lifepod.pid();
   process.kill(engine, 'SIGSTOP');
   const wrong = pod('wrong', { app: [{ name: 'not_valid', script: 'true' }] });
-  const session = startSession(lifepod.dataDir, 'up', [fileOf('wrong', config('fine'), wrong)]);
+  const session = startSession(lifepod.dataDir, 'up', [...option, fileOf('wrong', config('fine'), wrong)]);
   await session.printed(/waiting until the engine has started\n/).finally(() => process.kill(engine, 'SIGCONT'));
   await up;
   const { code, stderr } = await session.ended;
