@@ -1,4 +1,5 @@
 import { defineConfig, type ViteUserConfig } from 'vitest/config';
+import { LongFilesFirst } from './test/support/long-files-first.ts';
 import { SummaryReporter } from './test/support/summary-reporter.ts';
 
 /** The path of a file to which the results are written as JSON. */
@@ -51,6 +52,7 @@ export default defineConfig({
   test: {
     reporters,
     globalSetup: 'test/support/seed.ts',
+    sequence: { sequencer: LongFilesFirst },
     projects: [
       {
         test: {
