@@ -28,7 +28,8 @@ export interface BenchServer {
 
 async function spawnProgram(mode: string, checkout: string, ...rest: string[]): Promise<ChildProcess> {
   const launcher = await readFile(join(checkout, 'bin/lifepod'), 'utf8');
-  const options = launcher.match(/--[a-z-]+=\d+/g) ?? [];
+  // The engine sets the second option itself, if its launcher does not: see src/cli/up.ts.
+  const options = [...(launcher.match(/--[a-z-]+=\d+/g) ?? []), '--heap-growing-percent=70'];
   return spawn(process.execPath, [...options, '--no-wasm-tier-up', program, mode, checkout, ...rest], {
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
     env: { ...process.env, MALLOC_ARENA_MAX: '1', NODE_COMPILE_CACHE: join(tmpdir(), 'lifepod-bench-compile') },

@@ -66,6 +66,12 @@ test.each([
   expect(!options.includes('--no-wasm-tier-up')).toBe(optimizes);
 });
 
+test('V8 accepts the compiled code of the modules of Node.js with the options of bin/lifepod', async () => {
+  layOut('dist/cli/main.js', `console.log(process.getBuiltinModule('v8').cachedDataVersionTag())`);
+  const withoutOptions = await runCommandOk(process.execPath, [file('dist/cli/main.js')]);
+  expect(await runCommandOk(file('bin/lifepod'), [])).toBe(withoutOptions);
+});
+
 test.skipIf(process.geteuid?.() !== 0).each<{
   user?: number;
   home: string;
