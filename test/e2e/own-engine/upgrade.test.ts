@@ -24,7 +24,8 @@ test.each([1, 2])('an engine continues the Pods of a data folder of format %i', 
   const scratch = scratchFolder();
   const dataDir = scratch.path;
   const lifepod = clientOf(dataDir, join(dataDir, 'kubeconfig'));
-  const up = ['up', '--detach', '--port', '0'] as const;
+  // The records in the archives are as old as the archives.
+  const up = ['up', '--detach', '--port', '0', '--record-age', '36500d'] as const;
   try {
     // An engine loads the image first, so that the containers of the older folder can start.
     const archive = join(REPOSITORY, `test/data-folders/format-${format}.tar.gz`);
