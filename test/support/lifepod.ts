@@ -105,8 +105,8 @@ export interface RunningLifepod extends LifepodClient {
   options: string[];
   /** Throws if the engine is not running. */
   pid(): number;
-  /** Starts the engine again, after it was killed or stopped: see start-engine.ts. */
-  up(): Promise<void>;
+  /** Starts the engine again, after it was killed or stopped, by default with the options of its first start: see start-engine.ts. */
+  up(options?: readonly string[]): Promise<void>;
   /** Sends the signal to the engine's process only. Resolves when that process has ended. */
   kill(signal: 'SIGKILL' | 'SIGTERM'): Promise<void>;
 }
@@ -247,7 +247,7 @@ function lifepodOf(scratch: Scratch, options: string[]): Lifepod {
       if (pid === undefined) throw new Error('the engine does not run');
       return pid;
     },
-    up: () => startEngine(dataDir, options, launchEnvironment()),
+    up: (again = options) => startEngine(dataDir, again, launchEnvironment()),
     async kill(signal) {
       const released = dataDirReleased(dataDir, AbortSignal.timeout(DEADLINE_MILLIS));
       process.kill(self.pid(), signal);

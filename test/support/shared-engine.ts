@@ -36,8 +36,8 @@ async function enterNamespace(engine: Lifepod): Promise<NamespacedLifepod> {
     options,
     pid,
     kill,
-    async up() {
-      await engine.up();
+    async up(again) {
+      await engine.up(again);
       record.end();
       await connect();
     },

@@ -231,7 +231,7 @@ test('connections fail while the engine is dead, and work when it runs again', a
 
 const restart = async (...options: string[]): Promise<void> => {
   await lifepod.kill('SIGTERM');
-  await lifepod.cliOk('up', '--detach', ...options);
+  await lifepod.up(options);
   await recordAgain();
 };
 
@@ -281,7 +281,7 @@ test('an address that the machine does not have is refused, and not recorded', a
   expect(refused.stderr).toContain(
     'this machine does not have the address 192.0.2.77: choose another with --bind-address',
   );
-  await lifepod.cliOk('up', '--detach');
+  await lifepod.up([]);
   await recordAgain();
 });
 

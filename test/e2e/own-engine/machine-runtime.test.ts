@@ -175,7 +175,7 @@ test('an engine that restarts without options uses the same runtime and keeps th
   await lifepod.kill('SIGKILL');
   await change();
   await change('--detach');
-  await lifepod.cliOk('up', '--detach');
+  await lifepod.up([]);
   await recordAgain();
   const after = statusOf(await record.until('guest', isReady), 'app');
   expect([after.containerID, after.restartCount]).toEqual([before, 0]);

@@ -82,7 +82,7 @@ test('a Pod with a missing RuntimeClass is rejected, and an Event reports a miss
 test('an engine that restarts without options still has the runtime handler of its first start', async () => {
   await lifepod.apply(runtimeClass('second', {}));
   await lifepod.kill('SIGTERM');
-  await lifepod.cliOk('up', '--detach');
+  await lifepod.up([]);
   await recordAgain();
   await lifepod.apply(pod('again', { spec: { runtimeClassName: 'second' } }));
   await record.until('again', isReady);
