@@ -9,7 +9,10 @@ import type { ContainerObservation } from '../runtime.ts';
 
 export interface ContainerFacts {
   podUid: string;
+  /** As CRI records it, which is later than the start event. A published start time must be the one that a new engine reads. */
   startedAt?: Millis;
+  /** The time of the start event, for containers whose start CRI has not recorded. */
+  startEventAt?: Millis;
   /** As returned by ContainerStatus: with a digest if there is one. */
   imageRef?: string;
   /** The exit of the container's first process, from an event, a task or a shim. */

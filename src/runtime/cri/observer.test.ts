@@ -118,7 +118,7 @@ test('a container that is only created is not queried', async () => {
 });
 
 test('a container has the start time that CRI records, not the earlier one of the start event', async () => {
-  containerFacts(facts, 'c1', 'uid-1').startedAt = 1;
+  containerFacts(facts, 'c1', 'uid-1').startEventAt = 1;
   containers = [container('CONTAINER_CREATED')];
   expect(await observedContainer()).toMatchObject({ state: 'created', startedAt: undefined });
   containers = [container('CONTAINER_RUNNING')];

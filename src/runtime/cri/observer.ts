@@ -147,10 +147,7 @@ const isSettled = (listed: ListedContainer, known: ContainerFacts): boolean => {
   return listed.state === 'CONTAINER_RUNNING' && known.startedAt !== undefined && known.imageRef !== undefined;
 };
 
-/**
- * Omits the time of the start event while CRI does not report the start. CRI records its own, later time, and a published start time must
- * be the one that a new engine reads.
- */
+/** Omits the time of the start event while CRI has not recorded the start yet. */
 const unlessStarting = (seen: ContainerObservation): ContainerObservation =>
   seen.state === 'created' ? { ...seen, startedAt: undefined } : seen;
 
@@ -172,7 +169,7 @@ function common(listed: ListedContainer, known: ContainerFacts) {
     kind: kindOf(listed.labels) ?? 'app',
     attempt: listed.metadata.attempt,
     createdAt: millisOf(listed.createdAt) ?? 0,
-    startedAt: known.startedAt,
+    startedAt: known.startedAt ?? known.startEventAt,
     image: image ?? listed.image?.image ?? '',
     imageId: known.imageRef ?? listed.imageRef,
     annotations,

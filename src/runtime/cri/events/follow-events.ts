@@ -208,7 +208,7 @@ async function onTaskEvent(
       const { containerId } = connection.decode<{ containerId: string }>(`${CONTAINERD}.TaskStart`, value);
       const known = facts.containers.get(containerId);
       if (known === undefined) return undefined;
-      known.startedAt ??= timestampMillis(envelope.timestamp);
+      known.startEventAt ??= timestampMillis(envelope.timestamp);
       return facts.starting.has(containerId) ? undefined : known.podUid;
     }
     case '/tasks/exit': {

@@ -100,9 +100,9 @@ test('a start is recorded with the time of the event and reported', async () => 
   const known = containerFacts(facts, 'c1', 'uid-1');
   sendEvent('/tasks/start', 'TaskStart', { containerId: 'c1' }, { seconds: 2, nanos: 0 });
   expect(await settled()).toEqual(['uid-1']);
-  expect(known.startedAt).toBe(2000);
+  expect(known.startEventAt).toBe(2000);
   sendEvent('/tasks/start', 'TaskStart', { containerId: 'c1' }, { seconds: 3, nanos: 0 });
-  expect(known.startedAt).toBe(2000);
+  expect(known.startEventAt).toBe(2000);
 });
 
 test('a start that this runtime has requested is recorded and not reported', async () => {
@@ -111,7 +111,7 @@ test('a start that this runtime has requested is recorded and not reported', asy
   facts.starting.add('c1');
   sendEvent('/tasks/start', 'TaskStart', { containerId: 'c1' }, { seconds: 2, nanos: 0 });
   expect(await settled()).toEqual([]);
-  expect(known.startedAt).toBe(2000);
+  expect(known.startEventAt).toBe(2000);
 });
 
 test('a start of an unknown container is ignored', async () => {
