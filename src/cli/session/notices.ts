@@ -7,7 +7,7 @@ import type { CoreV1Event, Job, Node, Pod } from '../../api/generated/types.ts';
 import type { Client } from '../../client/client.ts';
 import type { Transition } from '../../lifecycle/types.ts';
 import { uidOf } from '../../machinery/meta.ts';
-import { parseTime } from '../../machinery/time.ts';
+import { type Millis, parseTime } from '../../machinery/time.ts';
 import { onlyFinalizersLeft } from '../end-pods.ts';
 import type { Hints } from '../hints.ts';
 import { imageOf, lacksImage, podContainers, wantedImage } from '../pod-containers.ts';
@@ -16,8 +16,8 @@ import { periodOf } from '../status/pod-troubles.ts';
 import { explainEnding } from '../why/ending.ts';
 import { type EntryEnd, endOfEntry, endText, fatesOf, isUndone, remainingWork, withoutImage } from '../why/entries.ts';
 import { actionsText, imageHint, lackOfImage } from '../why/images.ts';
-import { explainReadiness } from '../why/running.ts';
-import { controllerOf, eventOf, lastTime } from '../why/subject.ts';
+import { explainUnready, readyingProbe } from '../why/running.ts';
+import { controllerOf, eventOf, lastTime, type Shown, shownContainers } from '../why/subject.ts';
 import { hasJobFailed, type Refusal } from '../workloads/refused-pods.ts';
 import type { Root } from '../workloads/root-owner.ts';
 import { type ContainerRuns, crashLoops } from './container-runs.ts';
@@ -72,26 +72,27 @@ const outcomeText = (end: EntryEnd): string =>
     ? `${fatesOf([end])}: ${endText(end)}`
     : `defer container ${end.name} ${endText(end)}`;
 
-const UNREADY_PROBE = /^(Startup|Readiness) probe/;
+/** A failed startup or readiness probe of a container that is not ready. */
+interface UnreadyProbe {
+  shown: Shown;
+  kind: 'startup' | 'readiness';
+  /** How long the probe takes to fail. */
+  limit: Millis;
+}
 
 /**
- * Returns why the Pod is not ready if `event` reports a failed probe after the time that the container's probes need to fail; undefined
- * otherwise, because a container may fail probes while it starts. Pure.
+ * Returns the probe whose failure `event` reports, if the container is not ready because of it; undefined otherwise, for example if the
+ * Pod is ending. Pure.
  */
-export function unreadyText(pod: Pod, event: CoreV1Event, hints: Hints): string | undefined {
-  if (!UNREADY_PROBE.test(event.message ?? '') || pod.metadata.deletionTimestamp !== undefined) return undefined;
-  const failed = podContainers(pod).find(({ name }) => eventOf({ events: [event] }, ['Unhealthy'], name) !== undefined);
-  const started = parseTime(failed?.status?.state?.running?.startedAt);
-  if (failed === undefined || started === undefined || failed.status?.ready === true) return undefined;
-  const spec = [...(pod.spec?.initContainers ?? []), ...(pod.spec?.containers ?? [])].find(
-    ({ name }) => name === failed.name,
-  );
-  const limit = periodOf(spec?.startupProbe) + periodOf(spec?.readinessProbe);
-  if (lastTime(event) - started < limit) return undefined;
-  const { name, namespace = '' } = pod.metadata;
-  const now = lastTime(event);
-  const facts = { events: [event], transitions: [], lastLines: {}, hints, now };
-  return explainReadiness({ ...facts, name: titleOf('Pod', { name }), namespace, pod })?.sentence.replace(/\.$/, '');
+function unreadyProbe(pod: Pod, event: CoreV1Event): UnreadyProbe | undefined {
+  if (pod.metadata.deletionTimestamp !== undefined || pod.status?.termination !== undefined) return undefined;
+  const shown = shownContainers({ pod }).find(({ name }) => eventOf({ events: [event] }, ['Unhealthy'], name));
+  const started = parseTime(shown?.status.state?.running?.startedAt);
+  // The Event may be about the run before.
+  if (shown === undefined || started === undefined || shown.status.ready || lastTime(event) < started) return undefined;
+  const { kind, probe } = readyingProbe(pod, shown);
+  const isReported = event.message?.toLowerCase().startsWith(`${kind} probe`) === true;
+  return isReported ? { shown, kind, limit: periodOf(probe) } : undefined;
 }
 
 /**
@@ -167,6 +168,8 @@ const stepsOf = (client: Client, pod: Pod): Promise<Transition[]> =>
 
 export function createNotices({ client, logs, say, hints, failed }: NoticeOptions): Notices {
   const said = new Set<string>();
+  /** When the first failure of a probe was reported, by the run of its container. */
+  const failingSince = new Map<string, Millis>();
   const isNew = (pod: Pod | Job, cause: string): boolean => isFirst(uidOf(pod), cause);
   const isFirst = (uid: string, cause: string): boolean => {
     const key = `${uid} ${cause}`;
@@ -193,8 +196,19 @@ export function createNotices({ client, logs, say, hints, failed }: NoticeOption
       }
     },
     unready(pod, event) {
-      const text = unreadyText(pod, event, hints);
-      if (text !== undefined && isNew(pod, `unready ${event.involvedObject.fieldPath}`)) say(`${text}; ${see(pod)}`);
+      const found = unreadyProbe(pod, event);
+      if (found === undefined) return;
+      const { shown, kind, limit } = found;
+      const run = `${uidOf(pod)} ${kind} ${shown.status.containerID}`;
+      const now = lastTime(event);
+      const since = failingSince.get(run) ?? now;
+      failingSince.set(run, since);
+      // A container may fail probes while it starts.
+      if (now - since < limit || !isNew(pod, `unready ${kind} ${shown.name}`)) return;
+      const { name, namespace = '' } = pod.metadata;
+      const facts = { events: [event], transitions: [], lastLines: {}, hints, now };
+      const subject = { ...facts, name: titleOf('Pod', { name }), namespace, pod };
+      say(`${explainUnready(subject, shown).sentence.replace(/\.$/, '')}; ${see(pod)}`);
     },
     async crashLoops(pod, runs) {
       const ended = crashLoops(pod, runs, []).filter(({ run, cause }) => isNew(pod, `${run} ${cause}`));

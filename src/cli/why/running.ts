@@ -1,5 +1,5 @@
 /** Explains why a running Pod is not ready, or that it is healthy. Pure. */
-import type { Container, ContainerStateTerminated, Probe } from '../../api/generated/types.ts';
+import type { Container, ContainerStateTerminated, Pod, Probe } from '../../api/generated/types.ts';
 import { parseTime } from '../../machinery/time.ts';
 import { codeText, endOfRun } from './run-end.ts';
 import {
@@ -28,7 +28,7 @@ export function explainReadiness(subject: Living): Explanation | undefined {
   if (ready?.status === 'True') return undefined;
   const wanted = shownContainers(subject).filter(({ kind }) => kind === 'app' || kind === 'init');
   const unready = wanted.find(({ status }) => !status.ready && status.state?.running !== undefined);
-  if (unready !== undefined) return unreadyContainer(subject, unready);
+  if (unready !== undefined) return explainUnready(subject, unready);
   if (ready?.reason === 'ReadinessGatesNotReady')
     return {
       sentence: `${name} is not ready: its readiness gates are not met, ${oneLine(ready.message)}.`,
@@ -54,10 +54,21 @@ export function explainReadiness(subject: Living): Explanation | undefined {
   };
 }
 
-function unreadyContainer(subject: Living, shown: Shown): Explanation {
+/** Returns the kind of the probe that a container waits for that runs and is not ready, and the probe if there is one. */
+export function readyingProbe(
+  { spec }: Pod,
+  { name, status }: Shown,
+): { kind: 'startup' | 'readiness'; probe: Probe | undefined } {
+  const all: Container[] = [...(spec?.initContainers ?? []), ...(spec?.containers ?? [])];
+  const own = all.find((each) => each.name === name);
+  return status.started !== true && own?.startupProbe !== undefined
+    ? { kind: 'startup', probe: own.startupProbe }
+    : { kind: 'readiness', probe: own?.readinessProbe };
+}
+
+/** Explains why a container that runs is not ready. */
+export function explainUnready(subject: Living, shown: Shown): Explanation {
   const { name, now, pod } = subject;
-  const all = [...(pod.spec?.initContainers ?? []), ...(pod.spec?.containers ?? [])];
-  const spec = all.find((each) => each.name === shown.name);
   const hook = lastStep(subject, ['HookBegan', 'HookDone', 'HookFailed'], shown.name);
   if (hook?.type === 'HookBegan' && hook.reason === 'postStart')
     return {
@@ -67,9 +78,7 @@ function unreadyContainer(subject: Living, shown: Shown): Explanation {
         { description: 'wait for it, or make the hook shorter: the container counts as running once it has ended' },
       ],
     };
-  const starts = shown.status.started !== true && spec?.startupProbe !== undefined;
-  const kind = starts ? 'startup' : 'readiness';
-  const probe = starts ? spec?.startupProbe : (spec as Container | undefined)?.readinessProbe;
+  const { kind, probe } = readyingProbe(pod, shown);
   const failed = subject.events
     .filter(({ message }) => new RegExp(`^${kind} probe`, 'i').test(message ?? ''))
     .map((event) => eventOf({ ...subject, events: [event] }, ['Unhealthy', 'ProbeWarning'], shown.name))

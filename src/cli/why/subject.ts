@@ -69,7 +69,7 @@ export interface Shown {
   status: ContainerStatus;
 }
 
-export const shownContainers = ({ pod }: Living): Shown[] =>
+export const shownContainers = ({ pod }: Pick<Living, 'pod'>): Shown[] =>
   podContainers(pod).flatMap((each: PodContainer) =>
     each.status === undefined ? [] : [{ kind: each.kind, name: each.name, status: each.status }],
   );
