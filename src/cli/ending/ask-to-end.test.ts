@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { type AddressInfo, connect as connectTo, createServer, type Socket } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
 import { startTestServer } from '../../apiserver/server-fixture.ts';
 import { httpClient } from '../../client/http-client.ts';
@@ -26,10 +28,15 @@ async function setUp() {
   const { host, port } = server.server;
   const { admin, caCertificate } = server.pki;
   const credentials = { certPem: admin.certificate, keyPem: admin.key, caPem: caCertificate };
-  const client = httpClient({ server: `https://${host}:${port}`, ...credentials });
-  const ask = async (seconds: number): Promise<AbortController> => {
+  const ask = async (seconds: number, at = port): Promise<AbortController> => {
+    const client = httpClient({ server: `https://${host}:${at}`, ...credentials });
     const command = new AbortController();
-    const patience = { timers: systemTimers(), signal: command.signal, failed: () => undefined };
+    const patience = {
+      timers: systemTimers(),
+      signal: command.signal,
+      failed: () => undefined,
+      refused: expect.unreachable,
+    };
     await askToEnd(client, process.pid, seconds, patience);
     return command;
   };
@@ -56,6 +63,29 @@ test('the workloads end while at least one lifepod down asks for it, and run aga
   expect(await run).toBe(false);
   expect(workloads.isActive()).toBe(false);
   expect(said.slice(3)).toEqual(['static Pods run', 'controllers run']);
+});
+
+test('a lifepod down whose connection is cut asks again', async () => {
+  const { server, said, workloads, connect, ask, next } = await setUp();
+  connect();
+  const connections: Socket[] = [];
+  const between = createServer((socket) => {
+    const onward = connectTo(server.server.port, server.server.host);
+    connections.push(socket, onward);
+    socket.pipe(onward).pipe(socket);
+  });
+  await once(between.listen(0, server.server.host), 'listening');
+  onTestFinished(() => void between.close());
+  const command = await ask(20, (between.address() as AddressInfo).port);
+  const run = next();
+  for (const each of connections) each.destroy();
+  expect(await run).toBe(false);
+  await expect.poll(() => workloads.isActive()).toBe(true);
+  const end = ['static Pods end in 20 s'];
+  expect(said).toEqual([...end, 'static Pods run', 'controllers run', ...end]);
+  const over = next();
+  command.abort();
+  expect(await over).toBe(false);
 });
 
 test('the workloads of an engine that stops after lifepod down do not run again', async () => {

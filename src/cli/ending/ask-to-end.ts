@@ -1,4 +1,5 @@
 /** Asks a running engine to end its workloads, so that no controller replaces the Pods that `lifepod down` deletes. */
+import { finished } from 'node:stream/promises';
 import { END_WORKLOADS_PATH } from '../../apiserver/serve-end-workloads.ts';
 import type { HttpClient } from '../../client/http-client.ts';
 import { queryText } from '../../client/paths.ts';
@@ -9,25 +10,30 @@ import { type Patience, sendPatiently } from '../delete-patiently.ts';
 /** Asks an engine of an older lifepod, which does not serve END_WORKLOADS_PATH. Its workloads do not run again after an interruption. */
 const OLDER_SIGNAL = 'SIGUSR2';
 
+interface Asking extends Patience {
+  /** Called when the connection was lost and the engine refuses another request: its workloads run again. */
+  refused(error: unknown): void;
+}
+
 /**
  * Resolves when the controllers of the engine create no more Pods, and its static Pods are ending. The request stays open until the signal
- * aborts or this process ends, even by kill -9; then the engine runs its workloads again. Rejects if the signal aborts before.
- * `gracePeriodSeconds` replaces the grace periods of static Pods.
+ * aborts or this process ends, even by kill -9; then the engine runs its workloads again. If the connection is lost before, asks again.
+ * Rejects if the signal aborts before the engine answers. `gracePeriodSeconds` replaces the grace periods of static Pods.
  */
 export async function askToEnd(
   client: HttpClient,
   pid: number,
   gracePeriodSeconds: number | undefined,
-  patience: Patience,
+  asking: Asking,
 ): Promise<void> {
-  const { signal } = patience;
+  const { signal, refused } = asking;
   const path = END_WORKLOADS_PATH + queryText({ gracePeriodSeconds });
   const ask = async (): Promise<void> => {
     const response = await client.open(path, signal, 'POST');
-    // The engine ends the response when it stops.
-    response.on('error', () => undefined).resume();
+    // An engine that stops ends the response without an error.
+    finished(response.resume()).catch(() => sendPatiently(ask, asking).catch(refused));
   };
-  await sendPatiently(ask, patience).catch((error: unknown) => {
+  await sendPatiently(ask, asking).catch((error: unknown) => {
     if (!isApiError(error, 'NotFound')) throw error;
     sendSignal(pid, OLDER_SIGNAL);
   });

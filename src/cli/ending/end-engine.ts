@@ -62,7 +62,7 @@ export async function endEngine(
   );
   const signal = AbortSignal.any([ended.signal, settings.signal, waiting.signal]);
   try {
-    await endPods(dataDir, record, pid, say, { ...settings, signal });
+    await endPods(dataDir, record, pid, say, { ...settings, signal }, (error) => ended.abort(error));
     await turn.own();
     if (dataDirOwner(dataDir) !== pid) return;
     say(`stopping the engine (PID ${pid})`);
@@ -79,6 +79,7 @@ async function endPods(
   pid: number,
   say: Say,
   { gracePeriodSeconds, signal }: DownSettings,
+  refused: (error: unknown) => void,
 ): Promise<void> {
   const client = await clientFromKubeconfig(kubeconfigPath(dataDir));
   const platform = nodePlatform('error');
@@ -94,6 +95,7 @@ async function endPods(
     timers: platform.timers,
     signal,
     failed: ({ message }) => say(`the engine (PID ${pid}) does not answer yet: ${message}; retrying`),
+    refused,
   });
   await endAllPods(client, platform, record.nodeName, say, signal, gracePeriodSeconds);
   await endContainers(dataDir, record.containerRuntimeEndpoint, platform, say, signal);
