@@ -277,6 +277,37 @@ test('a container that the node is stopping for a failed probe or hook is a trou
   expect(podTrouble(stopping({ type: 'ProbeFailing', reason: 'readiness' }))).toBeUndefined();
 });
 
+test('a Pod whose container stops for a new image and is no longer ready is on its way until the deadline', () => {
+  const { pod } = subjectOf('well');
+  const [app] = pod.spec?.containers ?? [];
+  const [status] = pod.status?.containerStatuses ?? [];
+  const ready = pod.status?.conditions?.find(({ type }) => type === 'Ready');
+  Object.assign(app ?? {}, { readinessProbe: { exec: { command: ['check'] } } });
+  Object.assign(status ?? {}, { ready: false, started: true });
+  Object.assign(ready ?? {}, { status: 'False', reason: 'ContainersNotReady' });
+  const unready: CoreV1Event = {
+    apiVersion: 'v1',
+    kind: 'Event',
+    metadata: { name: 'e' },
+    involvedObject: { fieldPath: `spec.containers{${app?.name}}` },
+    reason: 'Unhealthy',
+    message: 'Readiness probe failed: it ends',
+    lastTimestamp: new Date(now).toISOString(),
+  };
+  const stop = { type: 'StopSignal', message: STOPPED_FOR['PastDeadline'] ?? '', at: now - 5000, attempt: 0 } as const;
+  const troubleAt = (deadline: number): unknown =>
+    podTrouble(
+      subjectOf('well', {
+        pod,
+        events: [unready],
+        transitions: [{ key: 'x', container: app?.name, deadline, ...stop }],
+      }),
+    );
+  expect(podTrouble(subjectOf('well', { pod, events: [unready], transitions: [] }))?.reason).toBe('NotReady');
+  expect(troubleAt(now + 1000)).toBeUndefined();
+  expect(troubleAt(now - 11_000)).toMatchObject({ reason: 'PastDeadline' });
+});
+
 test('lifepod status reports no trouble of a Pod while its node has not reported since the start of the engine', () => {
   const node: Node = { apiVersion: 'v1', kind: 'Node', metadata: { name: 'n' } };
   const unreported = { reportedAt: now - 60_000, startedAt: now - 1000 };

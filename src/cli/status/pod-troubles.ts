@@ -119,7 +119,7 @@ const ofStopping: Rule = (subject) => {
     return { reason: 'Unhealthy', since: step.at };
   if (step.message === 'FailedPostStartHook') return { reason: 'PostStartHookError', since: step.at };
   const isLate = step.deadline !== undefined && subject.now > step.deadline + KILL_MILLIS;
-  return isLate ? { reason: 'PastDeadline', since: step.deadline } : undefined;
+  return isLate ? { reason: 'PastDeadline', since: step.deadline } : 'well';
 };
 
 const ofSummary: Rule = (subject) => {
@@ -250,11 +250,11 @@ export function mayFailAgain({ spec }: Pod, { name, state, lastState }: Containe
   return limit > 0 && now - started <= limit;
 }
 
-/** Returns whether a probe whose failure stops a container has failed in its current run, by an Event. The Pod may still be ready then. */
-export const hasFailedProbe = (subject: Pick<Living, 'pod' | 'events'>): boolean =>
+/** Returns whether a liveness probe has failed in the current run of a container, by an Event. The Pod may still be ready then. */
+export const hasFailedLivenessProbe = (subject: Pick<Living, 'pod' | 'events'>): boolean =>
   podContainers(subject.pod).some(({ name, status }) => {
     const started = parseTime(status?.state?.running?.startedAt);
-    const events = subject.events.filter(({ message }) => /^(Startup|Liveness) probe/.test(message ?? ''));
+    const events = subject.events.filter(({ message }) => /^Liveness probe/.test(message ?? ''));
     const event = eventOf({ events }, ['Unhealthy'], name);
     return started !== undefined && event !== undefined && lastTime(event) >= started;
   });

@@ -154,17 +154,20 @@ test.each([
     podUID: uid,
     transitions: [{ ...step, key: 'x', type: 'ProbeFailing', reason: 'liveness', message: 'it is stuck' }],
   });
-  expect(names(await read('b'))).toEqual(['b/imageless ErrImagePull']);
-  await backend.set<CoreV1Event>(EVENTS, {
+  const failed = (probe: string): CoreV1Event => ({
     apiVersion: 'v1',
     kind: 'Event',
-    metadata: { name: 'stopping.1', namespace: 'b' },
+    metadata: { name: `stopping.${probe.toLowerCase()}`, namespace: 'b' },
     involvedObject: { kind: 'Pod', namespace: 'b', name: 'stopping', uid, fieldPath: 'spec.containers{app}' },
     type: 'Warning',
     reason: 'Unhealthy',
-    message: 'Liveness probe failed: it is stuck',
+    message: `${probe} probe failed: it is stuck`,
     lastTimestamp: time,
   });
+  await backend.set<CoreV1Event>(EVENTS, failed('Startup'));
+  // A Pod that is ready has passed its startup probes, so its record is not read.
+  expect(names(await read('b'))).toEqual(['b/imageless ErrImagePull']);
+  await backend.set<CoreV1Event>(EVENTS, failed('Liveness'));
   const reading = await read('b');
   expect(names(reading)).toEqual(['b/imageless ErrImagePull', 'b/stopping Unhealthy']);
   expect(reading.unwell[1]?.sentence).toBe(

@@ -19,7 +19,7 @@ import { type EngineStart, unreportedNode } from '../service/engine-start.ts';
 import { explain } from '../why/explain.ts';
 import { controllerOf, type Living } from '../why/subject.ts';
 import { missingNamespace } from '../workloads/missing-namespace.ts';
-import { hasFailedProbe, mayFailAgain, type PodTrouble, podTrouble } from './pod-troubles.ts';
+import { hasFailedLivenessProbe, mayFailAgain, type PodTrouble, podTrouble } from './pod-troubles.ts';
 
 export interface UnwellPod extends PodTrouble {
   pod: Pod;
@@ -60,7 +60,7 @@ export async function readPods(options: ReadPodsOptions): Promise<PodReading> {
     : new Map<string, CoreV1Event[]>();
   const eventsOf = (pod: Pod): CoreV1Event[] => events.get(mirroredUid(pod) ?? uidOf(pod)) ?? [];
   const suspects = pods.filter(
-    (pod) => mayBeUnwell(pod, options.now) || hasFailedProbe({ pod, events: eventsOf(pod) }),
+    (pod) => mayBeUnwell(pod, options.now) || hasFailedLivenessProbe({ pod, events: eventsOf(pod) }),
   );
   const complete = await completeJobs(client, namespace, suspects, unread);
   const isReplaced = ({ metadata, status }: Pod): boolean =>
@@ -119,11 +119,11 @@ function mayBeUnwell(pod: Pod, now: Millis): boolean {
   );
 }
 
-/** Whether the node stops a container of the Pod when a probe fails. The status of a ready Pod does not show that. */
+/** Whether a liveness probe may stop a container. The status of a ready Pod does not show that. */
 const mayBeStopped = ({ spec, status }: Pod): boolean =>
   status?.phase === 'Running' &&
   [...(spec?.initContainers ?? []), ...(spec?.containers ?? [])].some(
-    ({ livenessProbe, startupProbe }) => livenessProbe !== undefined || startupProbe !== undefined,
+    ({ livenessProbe }) => livenessProbe !== undefined,
   );
 
 function unwellPod(
