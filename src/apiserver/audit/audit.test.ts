@@ -21,12 +21,13 @@ const post = (path: string, object: object, headers: Record<string, string> = {}
 
 describe('with a policy of all levels', () => {
   beforeAll(async () => {
-    server = await startAuditedServer([
+    const rules = [
       { level: 'None', nonResourceURLs: ['/healthz*'] },
       { level: 'Metadata', resources: [{ resources: ['secrets'] }] },
       { level: 'Request', verbs: ['delete', 'patch'], omitStages: ['RequestReceived'] },
       { level: 'RequestResponse', omitStages: ['RequestReceived'], omitManagedFields: true },
-    ]);
+    ];
+    server = await startAuditedServer(rules, {}, { endWorkloads: () => undefined });
   });
   afterEach(() => void server.take());
   afterAll(() => server[Symbol.asyncDispose]());
@@ -264,6 +265,17 @@ describe('with a policy of all levels', () => {
     leaving.abort();
     await expect.poll(() => server.lines.length).toBe(1);
     expect(server.take()[0]).toMatchObject({ stage: 'ResponseComplete', verb: 'watch', responseStatus: { code: 200 } });
+  });
+
+  test('the request of lifepod down is recorded when the workloads begin to end', async () => {
+    const leaving = new AbortController();
+    const response = await server.open('POST', '/end-workloads', { signal: leaving.signal });
+    response.on('error', () => undefined);
+    const [started, ...others] = server.take();
+    expect(started).toMatchObject({ stage: 'ResponseStarted', verb: 'post', requestURI: '/end-workloads' });
+    expect(others).toEqual([]);
+    leaving.abort();
+    await expect.poll(() => stagesOf(server.take())).toEqual(['ResponseComplete']);
   });
 
   test('a watch that fails has the status of its failure in all its stages', async () => {

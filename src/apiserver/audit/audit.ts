@@ -9,6 +9,7 @@ import type { Timers } from '../../platform/platform.ts';
 import type { RequestContext, UserInfo } from '../../ports/request.ts';
 import { requestAttributes } from '../auth/request-attributes.ts';
 import type { Exchange } from '../http/exchange.ts';
+import { END_WORKLOADS_PATH } from '../serve-end-workloads.ts';
 import { failedAuthentication, headerText, sourceIpsOf, userAgentOf } from './client-facts.ts';
 import type { ObjectReference, RequestFacts } from './event.ts';
 import { createObjectRoom } from './object-room.ts';
@@ -109,7 +110,9 @@ function microsecondClock(timers: Timers): () => Millis {
 }
 
 const runsLong = (audited: Audited): boolean =>
-  !('path' in audited) && (LONG_VERBS.includes(audited.verb) || LONG_SUBRESOURCES.includes(audited.subresource ?? ''));
+  'path' in audited
+    ? audited.path === END_WORKLOADS_PATH
+    : LONG_VERBS.includes(audited.verb) || LONG_SUBRESOURCES.includes(audited.subresource ?? '');
 
 function factsOf({ request }: Exchange, { auditID, segments, received }: Arrival, audited: Audited): RequestFacts {
   return {
