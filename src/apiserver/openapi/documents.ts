@@ -103,7 +103,14 @@ export interface Documents {
   hash(path?: string): Promise<string>;
 }
 
-export function documentsOf(kinds: readonly KindDefinition[], version: string): Documents {
+const readDescriptions = (): Promise<Buffer> => readFile(DESCRIPTIONS);
+
+/** A failure of `read` is not kept: the file may be missing only while the npm package is being replaced. */
+export function documentsOf(
+  kinds: readonly KindDefinition[],
+  version: string,
+  read: () => Promise<Buffer> = readDescriptions,
+): Documents {
   const kindsOf = Map.groupBy(kinds, pathOf);
   const compressed = new Map<string, Promise<Buffer>>();
   let sources: Promise<string> | undefined;
@@ -116,8 +123,8 @@ export function documentsOf(kinds: readonly KindDefinition[], version: string): 
   ): Promise<Buffer> => {
     const known = compressed.get(key);
     if (known !== undefined) return known;
-    const made = readFile(DESCRIPTIONS, 'utf8')
-      .then((text) => make(JSON.parse(text)))
+    const made = read()
+      .then((text) => make(JSON.parse(text.toString())))
       .then((bytes) => gzipAsync(bytes));
     compressed.set(key, made);
     made.catch(() => compressed.delete(key));
@@ -125,10 +132,15 @@ export function documentsOf(kinds: readonly KindDefinition[], version: string): 
   };
   const hashOf = (...parts: (string | Buffer)[]): string =>
     parts.reduce((hash, part) => hash.update(part), createHash('sha256')).digest('hex');
-  const sourcesHash = (): Promise<string> =>
-    (sources ??= readFile(DESCRIPTIONS).then((descriptions) =>
-      hashOf(JSON.stringify([facts, ownFacts]), descriptions),
-    ));
+  const sourcesHash = (): Promise<string> => {
+    sources ??= read()
+      .then((descriptions) => hashOf(JSON.stringify([facts, ownFacts]), descriptions))
+      .catch((error: unknown) => {
+        sources = undefined;
+        throw error;
+      });
+    return sources;
+  };
 
   return {
     groupVersions: [...kindsOf.keys()],

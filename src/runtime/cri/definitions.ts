@@ -31,12 +31,13 @@ let definitions: Definitions | undefined;
 /** Returns the definitions by full name. The first call loads them. */
 export function loadDefinitions(): Definitions {
   if (definitions === undefined) {
-    definitions = { services: new Map(), messages: new Map() };
+    const loaded: Definitions = { services: new Map(), messages: new Map() };
     for (const file of FILES) {
       // Each file is loaded into its own root, because some files declare the same packages.
       const root = new protobuf.Root().loadSync(fileURLToPath(new URL(`protos/${file}`, import.meta.url)));
-      addDefinitions(root.resolveAll(), definitions);
+      addDefinitions(root.resolveAll(), loaded);
     }
+    definitions = loaded;
   }
   return definitions;
 }
