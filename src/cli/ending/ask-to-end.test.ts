@@ -65,6 +65,15 @@ test('the workloads end while at least one lifepod down asks for it, and run aga
   expect(said.slice(3)).toEqual(['static Pods run', 'controllers run']);
 });
 
+test('static Pods that start later end with the shortest grace period of all requests', async () => {
+  const { said, connect, ask } = await setUp();
+  await ask(1);
+  await ask(20);
+  connect();
+  await ask(30);
+  expect(said).toEqual(['static Pods end in 1 s', 'static Pods end in 1 s']);
+});
+
 test('a lifepod down whose connection is cut asks again', async () => {
   const { server, said, workloads, connect, ask, next } = await setUp();
   connect();

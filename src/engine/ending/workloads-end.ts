@@ -12,7 +12,7 @@ import { onAbort } from '../../platform/on-abort.ts';
 import type { Log } from '../../platform/platform.ts';
 
 export interface WorkloadsEnd extends Pause {
-  /** Several clients may ask at the same time. The grace period of the latest request applies. */
+  /** Several clients may ask at the same time. The shortest of their grace periods applies, as to other Pods. */
   begin: EndWorkloads;
   /** Call it when the node agent has started. */
   connect(staticPods: NodeAgent['staticPods']): void;
@@ -27,10 +27,14 @@ interface WorkloadsEndOptions {
 }
 
 export function createWorkloadsEnd({ log, stopping, changed }: WorkloadsEndOptions): WorkloadsEnd {
-  const requests = new Set<AbortSignal>();
+  /** The grace periods by request. */
+  const requests = new Map<AbortSignal, number | undefined>();
   const listeners: (() => void)[] = [];
-  let graceSeconds: number | undefined;
   let staticPods: NodeAgent['staticPods'] | undefined;
+  const endStaticPods = (): void => {
+    const given = [...requests.values()].filter((seconds) => seconds !== undefined);
+    staticPods?.endAll(given.length === 0 ? undefined : Math.min(...given));
+  };
   const withdraw = (request: AbortSignal): void => {
     if (stopping.aborted) return;
     requests.delete(request);
@@ -45,15 +49,14 @@ export function createWorkloadsEnd({ log, stopping, changed }: WorkloadsEndOptio
     isActive: () => requests.size > 0,
     onEnd: (listener) => void listeners.push(listener),
     begin(seconds, until) {
-      requests.add(until);
-      graceSeconds = seconds;
+      requests.set(until, seconds);
       changed(true);
-      staticPods?.endAll(seconds);
+      endStaticPods();
       onAbort(until, () => withdraw(until));
     },
     connect(connected) {
       staticPods = connected;
-      if (requests.size > 0) staticPods.endAll(graceSeconds);
+      if (requests.size > 0) endStaticPods();
     },
   };
 }
