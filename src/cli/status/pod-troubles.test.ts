@@ -277,7 +277,8 @@ test('a container that the node is stopping for a failed probe or hook is a trou
   expect(podTrouble(stopping({ type: 'ProbeFailing', reason: 'readiness' }))).toBeUndefined();
 });
 
-test('a Pod whose container stops for a new image and is no longer ready is on its way until the deadline', () => {
+/** A Pod whose app fails its readiness probe since the node began to stop the app, or the Pod. */
+function unready(transitions: Pick<Transition, 'type' | 'message' | 'reason' | 'deadline'>[]): Living {
   const { pod } = subjectOf('well');
   const [app] = pod.spec?.containers ?? [];
   const [status] = pod.status?.containerStatuses ?? [];
@@ -285,7 +286,7 @@ test('a Pod whose container stops for a new image and is no longer ready is on i
   Object.assign(app ?? {}, { readinessProbe: { exec: { command: ['check'] } } });
   Object.assign(status ?? {}, { ready: false, started: true });
   Object.assign(ready ?? {}, { status: 'False', reason: 'ContainersNotReady' });
-  const unready: CoreV1Event = {
+  const failure: CoreV1Event = {
     apiVersion: 'v1',
     kind: 'Event',
     metadata: { name: 'e' },
@@ -294,18 +295,19 @@ test('a Pod whose container stops for a new image and is no longer ready is on i
     message: 'Readiness probe failed: it ends',
     lastTimestamp: new Date(now).toISOString(),
   };
-  const stop = { type: 'StopSignal', message: STOPPED_FOR['PastDeadline'] ?? '', at: now - 5000, attempt: 0 } as const;
-  const troubleAt = (deadline: number): unknown =>
-    podTrouble(
-      subjectOf('well', {
-        pod,
-        events: [unready],
-        transitions: [{ key: 'x', container: app?.name, deadline, ...stop }],
-      }),
-    );
-  expect(podTrouble(subjectOf('well', { pod, events: [unready], transitions: [] }))?.reason).toBe('NotReady');
-  expect(troubleAt(now + 1000)).toBeUndefined();
-  expect(troubleAt(now - 11_000)).toMatchObject({ reason: 'PastDeadline' });
+  const step = { key: 'x', at: now - 5000, attempt: 0, container: app?.name ?? '' };
+  return subjectOf('well', { pod, events: [failure], transitions: transitions.map((each) => ({ ...step, ...each })) });
+}
+
+test('a Pod that is no longer ready because it or its container is stopped is on its way until the deadline', () => {
+  const stop = { type: 'StopSignal', message: STOPPED_FOR['PastDeadline'] ?? '' } as const;
+  const end = { type: 'TerminationBegan', reason: 'DeadlineExceeded' } as const;
+  expect(podTrouble(unready([]))?.reason).toBe('NotReady');
+  expect(podTrouble(unready([{ type: 'HookBegan', reason: 'preStop' }]))).toBeUndefined();
+  for (const step of [stop, end]) {
+    expect(podTrouble(unready([{ ...step, deadline: now + 1000 }]))).toBeUndefined();
+    expect(podTrouble(unready([{ ...step, deadline: now - 11_000 }]))?.reason).toBe('PastDeadline');
+  }
 });
 
 test('lifepod status reports no trouble of a Pod while its node has not reported since the start of the engine', () => {

@@ -5,13 +5,12 @@
  * Events or steps, a trouble is found later.
  * Invariant: the first of RULES that applies decides. The rules have the order of those of explain(), so that both report the same trouble.
  */
-import { isFinalPhase } from '../../api/core/v1/pod/status/final-phase.ts';
 import { podSummary } from '../../api/core/v1/pod/status/summary.ts';
 import type { Container, ContainerStatus, Pod, Probe } from '../../api/generated/types.ts';
 import type { Transition } from '../../lifecycle/types.ts';
 import { type Millis, parseTime } from '../../machinery/time.ts';
 import { podContainers, waitingProblem } from '../pod-containers.ts';
-import { deadlineOf, isDeleted } from '../why/ending-phrases.ts';
+import { deadlineOf, isEnding } from '../why/ending-phrases.ts';
 import {
   downRuntime,
   explainDownRuntime,
@@ -19,6 +18,7 @@ import {
   explainNode,
   explainUnreported,
 } from '../why/node-troubles.ts';
+import { isStopping } from '../why/stops/node-stop.ts';
 import {
   conditionOf,
   controllerOf,
@@ -56,8 +56,8 @@ const USUAL =
 const ofUnreported: Rule = (subject) => (explainUnreported(subject) === undefined ? undefined : 'well');
 
 const ofEnding: Rule = (subject) => {
-  const { phase, termination } = subject.pod.status ?? {};
-  if (!isDeleted(subject) && (termination === undefined || isFinalPhase(phase))) return undefined;
+  const { termination } = subject.pod.status ?? {};
+  if (!isEnding(subject)) return undefined;
   const deadline = deadlineOf(subject);
   if (deadline !== undefined && subject.now > deadline + KILL_MILLIS)
     return { reason: 'PastDeadline', since: deadline };
@@ -114,7 +114,9 @@ const ofWaiting: Rule = (subject) => {
 /** A container that stops because its image was changed is on its way. */
 const ofStopping: Rule = (subject) => {
   const step = stoppingContainer(subject)?.stop.step;
-  if (step === undefined) return undefined;
+  // While its preStop hook runs, only an Event that is no warning says that the image was changed.
+  if (step === undefined)
+    return shownContainers(subject).some((shown) => isStopping(subject, shown)) ? 'well' : undefined;
   if (step.type === 'ProbeFailing' || FAILED_PROBE.test(step.message ?? ''))
     return { reason: 'Unhealthy', since: step.at };
   if (step.message === 'FailedPostStartHook') return { reason: 'PostStartHookError', since: step.at };

@@ -1,4 +1,5 @@
 /** Composes phrases about the termination of a Pod: when it began, its deadline, and how to shorten it. Pure. */
+import { isFinalPhase } from '../../api/core/v1/pod/status/final-phase.ts';
 import type { Transition } from '../../lifecycle/types.ts';
 import { type Millis, parseTime } from '../../machinery/time.ts';
 import { limitedStays } from '../../scheduling/node-taints.ts';
@@ -6,6 +7,16 @@ import { taintText } from './node-troubles.ts';
 import { type Action, ago, clockIn, eventLine, eventOf, type Living, lastStep, oneLine } from './subject.ts';
 
 export const isDeleted = ({ pod }: Living): boolean => pod.metadata.deletionTimestamp !== undefined;
+
+/**
+ * Whether the Pod terminates: it was deleted, or for example its activeDeadlineSeconds have passed. The status shows the latter only of a
+ * Pod with defer containers, the record of every Pod.
+ */
+export function isEnding(subject: Living): boolean {
+  const { phase = '', termination } = subject.pod.status ?? {};
+  const hasBegun = termination !== undefined || lastStep(subject, ['TerminationBegan']) !== undefined;
+  return isDeleted(subject) || phase === 'Terminating' || (hasBegun && !isFinalPhase(phase));
+}
 
 /** Only a deleted Pod will be gone: its object is removed. */
 export const still = (subject: Living): string =>

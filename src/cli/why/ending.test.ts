@@ -59,6 +59,14 @@ explains({
     steps: [...(ENDING ?? []), [1, 'StopSignal', { ...of('side') }]],
     sentence: /^p has not ended yet: PID 1 of init container side /,
   },
+  'a Pod without defer containers that has been active for too long': {
+    status: { phase: 'Running', conditions: [{ type: 'Ready', status: 'False' }], containerStatuses: [running('app')] },
+    steps: [
+      [8, 'TerminationBegan', { reason: 'DeadlineExceeded', ...until(22) }],
+      [8, 'StopSignal', { ...of('app'), ...until(22) }],
+    ],
+    sentence: /^p has not ended yet: PID 1 of container app has ignored its stop signal for 8\.00s; /,
+  },
   'a defer container that is retried': {
     metadata: DELETED,
     spec: { deferContainers: [container('bye')] },

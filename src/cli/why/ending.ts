@@ -1,5 +1,4 @@
 /** Explains why a deleted Pod still exists, and why a completing Pod has not ended. Pure. */
-import { isFinalPhase } from '../../api/core/v1/pod/status/final-phase.ts';
 import type { CoreV1Event } from '../../api/generated/types.ts';
 import type { Transition } from '../../lifecycle/types.ts';
 import type { Millis } from '../../machinery/time.ts';
@@ -7,7 +6,7 @@ import {
   begun,
   deadlineOf,
   hurry,
-  isDeleted,
+  isEnding,
   killTimeOf,
   preExitDeadlineOf,
   still,
@@ -41,9 +40,7 @@ const EVENT_TIME_MILLIS = 1000;
 
 export function explainEnding(subject: Living): Explanation | undefined {
   const { pod } = subject;
-  const { phase = '', termination } = pod.status ?? {};
-  const completes = phase === 'Terminating' || (termination !== undefined && !isFinalPhase(phase));
-  if (!isDeleted(subject) && !completes) return undefined;
+  if (!isEnding(subject)) return undefined;
   const running = shownContainers(subject).filter(({ status }) => status.state?.running !== undefined);
   const finalizers = pod.metadata.finalizers ?? [];
   const nothingLeft = lastStep(subject, ['Removed']) !== undefined || pod.metadata.deletionGracePeriodSeconds === 0;

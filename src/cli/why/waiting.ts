@@ -5,7 +5,7 @@ import { lacksImage } from '../pod-containers.ts';
 import { FAILED_START_REASONS, FREE_SPACE, failedStart, volumeFinding } from './failed-start.ts';
 import { missingImage } from './images.ts';
 import { codeText, endOfRun } from './run-end.ts';
-import { currentStop, hookCause, type NodeStop } from './stops/node-stop.ts';
+import { currentStop, hookCause, isStopping, type NodeStop } from './stops/node-stop.ts';
 import { processEvidence } from './stops/pid-one.ts';
 import {
   ago,
@@ -77,8 +77,7 @@ function failedHook(subject: Living, shown: Shown, message: string): Explanation
 /** Returns the first container that the node is stopping and that has not ended yet, and why. */
 export function stoppingContainer(subject: Living): { shown: Shown; stop: NodeStop } | undefined {
   for (const shown of shownContainers(subject)) {
-    if (shown.kind === 'defer' || shown.status.state?.running === undefined) continue;
-    const stop = currentStop(subject, shown);
+    const stop = isStopping(subject, shown) ? currentStop(subject, shown) : undefined;
     if (stop !== undefined) return { shown, stop };
   }
   return undefined;

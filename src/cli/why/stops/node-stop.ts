@@ -73,6 +73,10 @@ function lastStopStep({ transitions }: Living, { name }: Named): Transition | un
   return last !== undefined && isStopStep(last) ? last : undefined;
 }
 
+/** Whether the node is stopping the current run of the container, for whatever reason. */
+export const isStopping = (subject: Living, { kind, name, status }: Shown): boolean =>
+  kind !== 'defer' && status.state?.running !== undefined && lastStopStep(subject, { kind, name }) !== undefined;
+
 /** A failed probe is a step when the node has decided to stop the run. The preStop hook runs before the stop signal. */
 const isStopStep = (step: Transition): boolean =>
   step.type === 'StopSignal' || isProbeStop(step) || (step.type === 'HookBegan' && step.reason === 'preStop');
