@@ -38,6 +38,10 @@ async function endpointOf(dataDir: string): Promise<string> {
   return readEngineRecord(dataDir)?.containerRuntimeEndpoint ?? `unix://${containerdPaths(dataDir).socket}`;
 }
 
+/** imagePullPolicy is Always by default for the tag latest. Source: the defaults of v1.33. */
+const pulledAnyway = (reference: string): string =>
+  `Pods pull ${reference} although it is on this machine, unless they set imagePullPolicy: IfNotPresent, or use a tag other than latest`;
+
 const printError = (line: string): void => void process.stderr.write(`${line}\n`);
 const printLine = (line: string): void => void process.stdout.write(`${line}\n`);
 
@@ -59,6 +63,8 @@ export async function loadImages(dataDir: string, files: string[], say = printEr
     const loaded = await loadImageArchives({ endpoint, timers, progress }, [path], new AbortController().signal);
     terminalLine.show('');
     for (const reference of loaded) print(`loaded ${reference}`);
+    for (const reference of loaded.filter((each) => each.endsWith(':latest')))
+      printError(`lifepod: ${pulledAnyway(reference)}`);
   };
   try {
     // The archives are loaded one by one, so that the user learns which of them were loaded if a later one is broken.

@@ -163,7 +163,7 @@ const image = program.command('image').description('manage the images of the con
 image
   .command('load')
   .description(
-    'load images from OCI or Docker archives, plain or compressed with gzip or zstd; Pods that wait for one of them start',
+    'load images from OCI or Docker archives, plain or compressed with gzip or zstd; Pods that wait for one of them start, except with imagePullPolicy Always',
   )
   .argument('<file...>', 'archives such as docker save writes; - is standard input')
   .addOption(dataDirOption())

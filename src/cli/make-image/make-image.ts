@@ -12,10 +12,6 @@ import { loadImages } from '../image.ts';
 import { whyNotMakeable } from './makeable.ts';
 import { withTemporaryFolder } from './temporary-folder.ts';
 
-/** imagePullPolicy is Always by default for the tag latest. Source: the defaults of v1.33. */
-const pulledAnyway = (name: string): string =>
-  `Pods pull ${name} although it is on this machine, unless they set imagePullPolicy: IfNotPresent, or use a tag other than latest`;
-
 /** If one of the images cannot be made, makes none and rejects with a UserError. */
 export async function makeImages(dataDir: string, references: readonly string[], load = loadImages): Promise<void> {
   for (const reference of references) {
@@ -27,16 +23,13 @@ export async function makeImages(dataDir: string, references: readonly string[],
         : 'give busybox, or busybox with a tag, such as busybox:1.28';
     throw new UserError(`${problem}: ${advice}`);
   }
-  const names = [...new Set(references.map(normalizeReference))];
   await withTemporaryFolder('lifepod-image-', async (folder) => {
     const archive = join(folder, 'image.tar');
-    await makeBusyboxArchive(archive, { reference: names });
+    await makeBusyboxArchive(archive, { reference: [...new Set(references.map(normalizeReference))] });
     await load(dataDir, [archive], () => undefined).catch((error: unknown) => {
       // Users do not know the temporary file. Other errors, such as that of a user who is not root, remain as they are.
       if (!(error instanceof UserError && error.message.includes(archive))) throw error;
       throw new UserError(error.message.replaceAll(archive, `of ${references.join(', ')}`));
     });
   });
-  for (const name of names.filter((each) => each.endsWith(':latest')))
-    process.stderr.write(`lifepod: ${pulledAnyway(name)}\n`);
 }

@@ -149,7 +149,7 @@ describe('an image that is loaded while Pods wait for it', () => {
   it('loading an image immediately starts Pods that wait for it in back-off or with pull policy Never', async () => {
     const image = `${open.host}/team/late:1`;
     const archive = join(scratch.path, 'late.tar');
-    await makeBusyboxArchive(archive, { reference: image });
+    await makeBusyboxArchive(archive, { reference: [image, 'example.com/late:latest'] });
     await lifepod.apply(pod('patient', { app: [of(image)] }));
     await lifepod.apply(pod('told-never', { app: [of(image, { imagePullPolicy: 'Never' })] }));
     const never = await record.until('told-never', waitsFor('app', 'ErrImageNeverPull'));
@@ -159,7 +159,13 @@ describe('an image that is loaded while Pods wait for it', () => {
     expect(record.events('told-never')).toContain(`Warning ErrImageNeverPull: ${message}`);
     const waiting = await record.until('patient', waitsFor('app', 'ImagePullBackOff'));
 
-    expect(await lifepod.cliOk('image', 'load', archive)).toBe(`loaded ${image}\n`);
+    expect(await lifepod.cli('image', 'load', archive)).toEqual({
+      code: 0,
+      stdout: `loaded ${image}\nloaded example.com/late:latest\n`,
+      stderr: expect.stringMatching(
+        /^lifepod: Pods pull example\.com\/late:latest although it is on this machine, unless they set imagePullPolicy: IfNotPresent, or use a tag other than latest\n$/m,
+      ),
+    });
     const loaded = Date.now();
     await Promise.all([record.until('patient', isReady), record.until('told-never', isReady)]);
     // The back-off would have delayed the next pull until 10 s after the first.
