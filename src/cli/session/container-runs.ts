@@ -77,7 +77,7 @@ export function crashLoops(pod: Pod, { ran, hooked }: ContainerRuns, steps: read
   });
 }
 
-/** Returns the text as one line, with `ID` instead of container IDs, so that repeated errors are equal. */
+/** Returns the text as one line, with `ID` instead of the long IDs of containers. */
 const oneLine = (text: string): string =>
   text
     .trim()

@@ -166,13 +166,16 @@ const stepsOf = (client: Client, pod: Pod): Promise<Transition[]> =>
     () => [],
   );
 
+/** What may differ in the messages of repeated attempts: the IDs of containers, and the numbers of temporary folders. */
+const VARYING = /\b[0-9a-f]{64}\b|\d{6,}/g;
+
 export function createNotices({ client, logs, say, hints, failed }: NoticeOptions): Notices {
   const said = new Set<string>();
   /** When the first failure of a probe was reported, by the run of its container. */
   const failingSince = new Map<string, Millis>();
   const isNew = (pod: Pod | Job, cause: string): boolean => isFirst(uidOf(pod), cause);
   const isFirst = (uid: string, cause: string): boolean => {
-    const key = `${uid} ${cause}`;
+    const key = `${uid} ${cause.replaceAll(VARYING, 'N')}`;
     if (said.has(key)) return false;
     said.add(key);
     return true;
@@ -183,8 +186,7 @@ export function createNotices({ client, logs, say, hints, failed }: NoticeOption
   const see = ({ metadata: { name, namespace } }: Pod): string => seeObject(name, namespace);
   return {
     trouble(pod, cause, text) {
-      // The messages of repeated attempts may differ in the numbers of temporary folders.
-      if (isNew(pod, cause.replaceAll(/\d{6,}/g, 'N'))) say(`${text}; ${see(pod)}`);
+      if (isNew(pod, cause)) say(`${text}; ${see(pod)}`);
     },
     entries(pod, node) {
       for (const { name, text, hint, isPending } of entryNotices(pod, hints, node)) {

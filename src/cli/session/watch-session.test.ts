@@ -165,16 +165,16 @@ test('a session whose Pod cannot start for two minutes is over, and reports each
   expect(await watched.over).toBe(`pod/one cannot start for 120 s: ${text}`);
 });
 
-test('a session reports a container that cannot be created once, although each message names another temporary folder', async () => {
+test('a session reports a container that cannot be created once, although each message names another ID and folder', async () => {
   const { backend, watched, said, setStatus } = await watch();
   watched.created(await backend.set(PODS, podOf('one', { labels })));
   watched.complete();
   for (const number of ['2809725728', '31415', '166']) {
-    const message = `cannot use /tmp/containerd-mount${number.padStart(9, '1')}`;
+    const message = `container "${number.padStart(64, 'a')}": cannot use /tmp/containerd-mount${number.padStart(9, '1')}`;
     await setStatus('one', status({ waiting: { reason: 'CreateContainerError', message } }));
   }
   expect(said).toHaveLength(1);
-  expect(said[0]).toMatch(/^pod\/one waits: container app cannot be started, cannot use .*2809725728; /);
+  expect(said[0]).toMatch(/^pod\/one waits: container app cannot be started, container ".*: cannot use .*2809725728; /);
 });
 
 const eventOf = ({ metadata }: Pod, reason: string, message: string, count: number, type = 'Warning') => {

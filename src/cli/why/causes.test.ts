@@ -620,6 +620,20 @@ explains({
     sentence:
       'p cannot start: container app cannot be started: the user of its image is a name that the image does not define.',
   },
+  'an image without a command': {
+    status: {
+      conditions: UNREADY,
+      containerStatuses: [
+        waiting(
+          'app',
+          'CreateContainerError',
+          `rpc error: code = Unknown desc = failed to generate container "${'ab'.repeat(32)}" spec: failed to generate spec: no command specified`,
+        ),
+      ],
+    },
+    sentence: 'p cannot start: container app cannot be started: its image defines no command.',
+    advice: /^set its command to a program of the image, and recreate the Pod/,
+  },
   'a defer container whose command does not exist': {
     metadata: DELETED,
     spec: { deferContainers: [{ name: 'bye', image: 'i', trigger: 'PreExit' }] },

@@ -79,7 +79,7 @@ export const commandError = (message: string | undefined): string | undefined =>
 
 /** Explains a failed start by its message `text` and the reason in the container's state. */
 export function startFinding(subject: Needing, reason: string, text: string): Finding {
-  const found = commandFinding(text) ?? userFinding(text) ?? objectFinding(subject, text);
+  const found = commandFinding(text) ?? imageFinding(text) ?? objectFinding(subject, text);
   if (found !== undefined) return found;
   const full = fullDiskText(text);
   if (full !== undefined) {
@@ -150,7 +150,16 @@ function commandFinding(text: string): Finding | undefined {
 const USER_ERROR =
   /open \S*\/etc\/(?:passwd|group): no such file|no (?:users|groups) found|unable to find (?:user|group) /;
 
-function userFinding(text: string): Finding | undefined {
+/** Source: the messages of containerd and CRI-O. */
+const NO_COMMAND = /no command specified/i;
+
+/** Explains messages about the configuration of the image. */
+function imageFinding(text: string): Finding | undefined {
+  if (NO_COMMAND.test(text))
+    return only(
+      'cannot be started: its image defines no command',
+      'set its command to a program of the image, and recreate the Pod',
+    );
   if (!USER_ERROR.test(text)) return undefined;
   const [, file] = /open \S*(\/etc\/(?:passwd|group)): no such file/.exec(text) ?? [];
   return only(
