@@ -4,11 +4,15 @@ import { END_WORKLOADS_PATH } from '../../apiserver/serve-end-workloads.ts';
 import type { HttpClient } from '../../client/http-client.ts';
 import { queryText } from '../../client/paths.ts';
 import { isApiError } from '../../machinery/status.ts';
+import { pause } from '../../platform/pause.ts';
 import { sendSignal } from '../../platform/processes.ts';
 import { type Patience, sendPatiently } from '../delete-patiently.ts';
 
 /** Asks an engine of an older lifepod, which does not serve END_WORKLOADS_PATH. Its workloads do not run again after an interruption. */
 const OLDER_SIGNAL = 'SIGUSR2';
+
+/** How long to wait after a lost connection, so that one that is always lost at once does not occupy the engine. */
+const LOST_MILLIS = 200;
 
 interface Asking extends Patience {
   /** Called when the connection was lost and the engine refuses another request: its workloads run again. */
@@ -26,12 +30,16 @@ export async function askToEnd(
   gracePeriodSeconds: number | undefined,
   asking: Asking,
 ): Promise<void> {
-  const { signal, refused } = asking;
+  const { timers, signal, refused } = asking;
   const path = END_WORKLOADS_PATH + queryText({ gracePeriodSeconds });
   const ask = async (): Promise<void> => {
     const response = await client.open(path, signal, 'POST');
     // An engine that stops ends the response without an error.
-    finished(response.resume()).catch(() => sendPatiently(ask, asking).catch(refused));
+    finished(response.resume()).catch(() => askAgain().catch(refused));
+  };
+  const askAgain = async (): Promise<void> => {
+    await pause(timers, LOST_MILLIS, signal);
+    await sendPatiently(ask, asking);
   };
   await sendPatiently(ask, asking).catch((error: unknown) => {
     if (!isApiError(error, 'NotFound')) throw error;
