@@ -252,7 +252,7 @@ explains({
       [6, 'HookBegan', { ...run(0), reason: 'preStop' }],
     ],
     sentence:
-      'p is stopping container app: its node stopped container app, Container app definition changed, will be restarted; its preStop hook has been running for 6.00s.',
+      'p is stopping container app: the image of container app was changed; its preStop hook has been running for 6.00s.',
   },
   'a container whose preStop hook runs because its Pod ends': {
     status: { phase: 'Running', conditions: READY, containerStatuses: [running('app')] },

@@ -62,7 +62,10 @@ function stopFor(
       action: { description: 'fix its postStart hook, or what the hook needs; to change the Pod, recreate it' },
     };
   }
-  return { step, cause: `its node stopped ${called(shown)}, ${why}`, action: { description: 'wait: it starts again' } };
+  // Only a new image changes the definition of a container that runs.
+  const isNewImage = why.includes('definition changed');
+  const cause = isNewImage ? `the image of ${called(shown)} was changed` : `its node stopped ${called(shown)}, ${why}`;
+  return { step, cause, action: { description: 'wait: it starts again' } };
 }
 
 /** Returns the last step of the container if it shows that the node is stopping its run. */
