@@ -25,7 +25,8 @@ export async function discardUnreadable(
   return keys;
 }
 
-async function unreadableKeys(store: Store, configuration: Configuration | undefined): Promise<string[]> {
+/** Resolves to the keys of the values that cannot be decrypted. `configuration`: undefined if there are no keys. */
+export async function unreadableKeys(store: Store, configuration: Configuration | undefined): Promise<string[]> {
   const betweenSteps = workInTurns();
   const keys: string[] = [];
   let after: string | undefined;

@@ -20,6 +20,7 @@ import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { KeyFile } from '../../apiserver/encryption/key-file.ts';
 import { DATA_FORMAT_VERSION } from '../../engine/data-folder/format.ts';
 import { lockDataDir } from '../../platform/files.ts';
 import { containerdPaths } from '../../runtime/containerd/paths.ts';
@@ -53,7 +54,7 @@ beforeEach(async () => {
   write('format-version', `${DATA_FORMAT_VERSION}\n`);
   write('pki/ca.key', 'key');
   write('pki/ca.key.123.new', 'unfinished');
-  write('encryption/keys.json', 'keys');
+  await KeyFile.create(dataDir, false);
   write('encryption/rewrite-due', '');
   write('certs.d/registry/hosts.toml', 'hosts');
   write('manifests/pod.yaml', 'pod');
@@ -367,9 +368,40 @@ test.runIf(userInfo().uid === 0)(
   },
 );
 
+test('a backup is refused without the keys that decrypt the store, and says which keys it contains', async () => {
+  const keyFile = join(dataDir, 'encryption/keys.json');
+  await backup(file, { dataDir }, never);
+  expect(printed).toContain(
+    '\nthe file contains the keys of the cluster and of its Secrets, and only root can read it\n',
+  );
+  rmSync(keyFile);
+  await backup(file, { dataDir, force: true }, never);
+  expect(printed).toContain('\nthe file contains the keys of the cluster, and only root can read it\n');
+
+  const name = '/registry/core/secrets/default/db';
+  const { configuration } = await KeyFile.create(dataDir, false);
+  const stored = configuration.transformerFor(name).toStorage(name, Buffer.from('{}'));
+  await withStore(dataDir, (store) => store.txn({ compare: [], puts: [{ key: name, value: stored }] }));
+  await backup(file, { dataDir, force: true }, never);
+  const former = readFileSync(file);
+  const remedy = "restore the file from a backup. If it is lost, 'lifepod secrets discard --data-dir ";
+  rmSync(keyFile);
+  await expect(backup(file, { dataDir, force: true }, never)).rejects.toThrow(
+    `the key file ${keyFile} is missing, and the store has values that are encrypted with its keys, such as ${name}: ${remedy}`,
+  );
+  await KeyFile.create(dataDir, false);
+  await expect(backup(file, { dataDir, force: true }, never)).rejects.toThrow(
+    `the keys in ${keyFile} do not decrypt values of the store, such as ${name}: ${remedy}`,
+  );
+  write('encryption/keys.json', 'damaged');
+  await expect(backup(file, { dataDir, force: true }, never)).rejects.toThrow(`${keyFile} is not a valid`);
+  expect(readFileSync(file)).toEqual(former);
+});
+
 test('a backup says that the keys in a file of the administrator are not in it', async () => {
   write('engine.json', JSON.stringify({ nodeName: 'node-1', encryptionProviderConfig: '/etc/keys.yaml' }));
   await backup(file, { dataDir }, never);
+  expect(printed).toContain('\nthe file contains the keys of the cluster, and only root can read it\n');
   expect(printed).toContain('Secrets are encrypted with the keys in /etc/keys.yaml, which is not in the backup');
 });
 

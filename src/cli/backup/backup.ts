@@ -30,6 +30,7 @@ import { orOtherFolder } from '../kubeconfig/engine-folders.ts';
 import { patience } from '../progress/slow-answer.ts';
 import { isBackup } from './archive-reader.ts';
 import { describeSource, type Source, writeArchive } from './archive-writer.ts';
+import { checkKeys } from './check-keys.ts';
 import { interruption } from './interruption.ts';
 import { BACKUP_FORMAT, type Manifest, STORE_PATH } from './manifest.ts';
 
@@ -61,12 +62,13 @@ export async function backup(
     );
   }
   if (existsSync(target)) await checkReplaceable(file, target, force);
-  const { objects, revision } = await withStoreCopy(dataDir, () => backUp(target, dataDir, signal));
+  const keys = readEngineRecord(dataDir)?.encryptionProviderConfig ?? '';
+  const { objects, revision, files } = await withStoreCopy(dataDir, () => backUp(target, dataDir, keys, signal));
   print(`backed up ${dataDir} to ${file}: ${objects} objects at revision ${revision}`);
-  print('the file contains the keys of the cluster and of its Secrets, and only root can read it');
+  const hasKeys = keys === '' && files.some(({ path }) => join(dataDir, path) === keyFilePath(dataDir));
+  print(`the file contains the keys of the cluster${hasKeys ? ' and of its Secrets' : ''}, and only root can read it`);
   const uid = redirectingUser(target);
   if (uid !== undefined) print(`the user ${userName(uid)} owns a folder above it, and can remove or replace the file`);
-  const keys = readEngineRecord(dataDir)?.encryptionProviderConfig ?? '';
   if (keys !== '') print(`Secrets are encrypted with the keys in ${keys}, which is not in the backup: back it up, too`);
   print('images, logs and the content of volumes are not in the backup');
 }
@@ -109,10 +111,12 @@ async function checkReplaceable(file: string, target: string, force: boolean): P
   if (!force) throw new UserError(`the file ${file} exists already: choose another file, or replace it with --force`);
 }
 
-async function backUp(file: string, dataDir: string, signal: AbortSignal): Promise<Manifest> {
+/** `keyConfig`: the file of the administrator with the keys, or '' if the data folder has them. */
+async function backUp(file: string, dataDir: string, keyConfig: string, signal: AbortSignal): Promise<Manifest> {
   const created = new Date().toISOString();
-  const sources = await copyWithKeys(dataDir);
+  const { sources, keys } = await copyWithKeys(dataDir);
   signal.throwIfAborted();
+  if (keyConfig === '') await checkKeys(dataDir, storeCopyFolder(dataDir), keys);
   const content = await forgetHistory(storeCopyFolder(dataDir));
   sources.push({ path: STORE_PATH, file: join(storeCopyFolder(dataDir), 'data.mdb') });
   const manifest: Manifest = {
@@ -130,13 +134,16 @@ async function backUp(file: string, dataDir: string, signal: AbortSignal): Promi
   return manifest;
 }
 
-/** Resolves with the files of the backup except the store. Copies the store again if the keys change during the copy. */
-async function copyWithKeys(dataDir: string): Promise<Source[]> {
+/**
+ * Resolves with the files of the backup except the store, and with the text of the key file. Copies the store again if the keys change
+ * during the copy.
+ */
+async function copyWithKeys(dataDir: string): Promise<{ sources: Source[]; keys: string | undefined }> {
   for (let copies = 0; copies < MAX_COPIES; copies++) {
     const keys = readTextIfPresent(keyFilePath(dataDir));
     await copyNow(dataDir);
     const sources = readSources(dataDir);
-    if (readTextIfPresent(keyFilePath(dataDir)) === keys) return sources;
+    if (readTextIfPresent(keyFilePath(dataDir)) === keys) return { sources, keys };
   }
   throw new UserError(`the keys of ${dataDir} are being replaced: wait until that has finished, and try again`);
 }

@@ -1,4 +1,4 @@
-import { lstatSync, readdirSync, readFileSync, renameSync, watch } from 'node:fs';
+import { existsSync, lstatSync, readdirSync, readFileSync, renameSync, rmSync, watch } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
 import type { Secret } from '../../../src/api/generated/types.ts';
@@ -72,12 +72,24 @@ test('no file shows a Secret before and after a rotation of the key, and Pods an
   expect(filesWith(PASSWORD, encoded)).toEqual([]);
   expect(filesWith('k8s:enc:aesgcm:v2:')).toEqual([join(lifepod.dataDir, 'store/data.mdb')]);
   const [old = ''] = keyNames();
+  // The rotation also replaces a lost key file, without which no backup is useful.
+  rmSync(keyFile());
+  const file = join(lifepod.dataDir, 'elsewhere.tar.gz');
+  expect(await lifepod.cli('backup', file)).toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(
+      /^lifepod: the key file .* is missing, .*'lifepod secrets rotate-key .* writes the file/,
+    ),
+  });
+  expect(existsSync(file)).toBe(false);
   expect(await lifepod.cliOk('secrets', 'rotate-key')).toMatch(
     /^a new key encrypts Secrets: \d+ values have been encrypted again, and the old key has been removed\nback up .*\/encryption, /,
   );
   expect(keyNames()).toHaveLength(1);
   expect(keyNames()).not.toContain(old);
   expect(filesWith(PASSWORD, encoded)).toEqual([]);
+  expect(await lifepod.cliOk('backup', file)).toContain('the file contains the keys of the cluster and of its Secrets');
+  rmSync(file);
   expect([await passwordOf('db'), await passwordOf('applied')]).toEqual([encoded, encoded]);
   expect(await lifepod.execOk('reader', '--', 'cat', '/secret/password')).toBe(PASSWORD);
 });
