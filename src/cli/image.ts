@@ -26,7 +26,6 @@ import { engineClient, engineStarted } from './kubeconfig/engine-client.ts';
 import { requireRunning } from './kubeconfig/own-kubeconfig.ts';
 import { sayWhichEngine } from './kubeconfig/which-engine.ts';
 import { loadProgress } from './progress/load-progress.ts';
-import { patience } from './progress/slow-answer.ts';
 import { STANDARD_INPUT, withArchiveFrom } from './progress/standard-input.ts';
 import { terminalLine } from './progress/terminal-line.ts';
 
@@ -134,7 +133,7 @@ export async function removeImages(dataDir: string, references: string[]): Promi
 
 async function readAll(dataDir: string): Promise<{ images: ImageInfo[]; pods: Pod[] }> {
   const images = await withRuntime(dataDir, listImages);
-  const client = await engineClient(dataDir, patience());
+  const client = await engineClient(dataDir);
   const { items } = await client.resource<Pod>(PODS).list();
   return { images, pods: items.filter(isUnfinished) };
 }

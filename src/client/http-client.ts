@@ -50,6 +50,8 @@ export interface HttpClient extends Client {
   open(path: string, signal: AbortSignal, method?: 'GET' | 'POST'): Promise<Readable>;
   /** Sends a POST without a body, and resolves to the body of the response, however long that takes. Rejects with an ApiError. */
   post(path: string, signal: AbortSignal): Promise<string>;
+  /** Ends the calls that are under way, which would keep the process alive. */
+  close(): void;
 }
 
 export function httpClient(options: HttpClientOptions): HttpClient {
@@ -57,6 +59,7 @@ export function httpClient(options: HttpClientOptions): HttpClient {
   return {
     ...clientOf(httpBackend(connected)),
     open: (path, signal, method = 'GET') => connected.open({ method, path }, { signal }),
+    close: connected.close,
     post: async (path, signal) => {
       const response = await connected.open({ method: 'POST', path }, { signal });
       return readText(response).catch((error: Error) => {
@@ -82,12 +85,14 @@ interface CallSettings {
 interface Connection {
   /** Resolves once the headers of the response have arrived; the caller reads the body. Rejects unless the status is 2xx. */
   open(call: Call, options: CallSettings): Promise<IncomingMessage>;
+  close(): void;
 }
 
 function connection(options: HttpClientOptions): Connection {
   const { caPem, certPem, keyPem, token, silenceMillis = SILENCE_MILLIS } = options;
   const certificate = certPem === undefined || keyPem === undefined ? {} : { cert: certPem, key: keyPem };
   const agent = new Agent({ keepAlive: true, ca: caPem, ...certificate });
+  const closing = new AbortController();
   const send = (call: Call, settings: CallSettings): Promise<IncomingMessage> =>
     new Promise((resolve, reject) => {
       const body = call.body === undefined ? undefined : Buffer.from(JSON.stringify(call.body.value));
@@ -98,13 +103,16 @@ function connection(options: HttpClientOptions): Connection {
         ...(body === undefined ? {} : { 'content-type': call.body?.contentType, 'content-length': body.length }),
       };
       const url = new URL(call.path, options.server);
-      const outgoing = request(url, { method: call.method, agent, headers, signal: settings.signal }, resolve);
+      const signal =
+        settings.signal === undefined ? closing.signal : AbortSignal.any([settings.signal, closing.signal]);
+      const outgoing = request(url, { method: call.method, agent, headers, signal }, resolve);
       limitSilence(outgoing, silenceMillis, settings.answersSoon === true, options.sent?.());
       outgoing.on('error', (error) => reject(isStale(outgoing, error, call) ? new StaleConnection() : error));
       outgoing.end(body);
     });
 
   return {
+    close: () => closing.abort(),
     async open(call, settings) {
       const response = await send(call, settings)
         .catch((error) => {

@@ -31,6 +31,8 @@ export interface InformerOptions {
   log: Log;
   timers: Timers;
   signal: AbortSignal;
+  /** Called with the error of each list or watch that fails. The informer tries again. */
+  failed?(error: unknown): void;
 }
 
 export interface Informer<T extends KubeObject> {
@@ -143,6 +145,7 @@ class Reflector<From extends KubeObject, T extends KubeObject> {
         if (isExpired(error)) this.#resourceVersion = undefined;
         this.#failures++;
         this.#logFailure(error as Error);
+        this.#options.failed?.(error);
       }
       // After a single failure, the informer does not pause before a list, which is the next step after 410 Gone.
       if (this.#failures > 1 || (this.#failures === 1 && this.#resourceVersion !== undefined)) {

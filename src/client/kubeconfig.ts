@@ -20,10 +20,7 @@ interface KubeconfigFile {
 }
 
 /** Uses the current context of the file. Rejects with a UserError like readKubeconfigs(). */
-export const clientFromKubeconfig = async (
-  path: string,
-  waiting: Pick<HttpClientOptions, 'sent' | 'silenceMillis'> = {},
-): Promise<HttpClient> => httpClient({ ...(await readKubeconfig(path)), ...waiting });
+export const clientFromKubeconfig = async (path: string): Promise<HttpClient> => httpClient(await readKubeconfig(path));
 
 /** Resolves to the current context of the file. Rejects like readKubeconfigs(). Source: client-go's kubeconfig v1 format. */
 export const readKubeconfig = async (path: string): Promise<KubeconfigContext> =>

@@ -255,6 +255,9 @@ const isAlive = (pid: number): boolean => {
   return state !== undefined && state !== 'Z' && state !== 'X';
 };
 
+/** Returns whether the process is suspended, for example by SIGSTOP. It then reacts only to SIGCONT and SIGKILL. */
+export const isSuspended = (pid: number): boolean => statFields(pid)?.[0] === 'T';
+
 const POLL_MILLIS = 10;
 
 /**

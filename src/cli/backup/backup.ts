@@ -27,7 +27,6 @@ import { forgetHistory } from '../../store/lmdb/copy-file.ts';
 import { openLmdbStore } from '../../store/lmdb/lmdb-store.ts';
 import { engineClient } from '../kubeconfig/engine-client.ts';
 import { orOtherFolder } from '../kubeconfig/engine-folders.ts';
-import { patience } from '../progress/slow-answer.ts';
 import { isBackup } from './archive-reader.ts';
 import { describeSource, type Source, writeArchive } from './archive-writer.ts';
 import { checkKeys } from './check-keys.ts';
@@ -151,7 +150,7 @@ async function copyWithKeys(dataDir: string): Promise<{ sources: Source[]; keys:
 async function copyNow(dataDir: string): Promise<void> {
   const pid = dataDirOwner(dataDir);
   if (pid === undefined) return copyStopped(dataDir);
-  const client = await engineClient(dataDir, patience());
+  const client = await engineClient(dataDir);
   await client.post(COPY_STORE_PATH, new AbortController().signal).catch((error: unknown) => {
     if (isApiError(error, 'NotFound')) {
       throw new UserError(`the running engine (PID ${pid}) is of an older lifepod: restart it, and try again`);

@@ -1,7 +1,9 @@
+import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest';
 import { PODS } from '../../api/resources.ts';
 import { kubeconfigText } from '../../apiserver/pki/kubeconfig.ts';
 import { lockForStart, recordStarted } from '../../engine/data-folder/lock-line.ts';
@@ -57,4 +59,29 @@ test('a command that waits for a starting engine fails when the engine ends, has
   const ended = engineClient(folder, { say });
   lock.release();
   await expect(ended).rejects.toThrow(`the engine of ${folder} has stopped`);
+});
+
+test('a command says that a hung engine does not answer, and fails with what to do; close() ends a call', async () => {
+  const server = createServer();
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(() => void server.close());
+  const sockets: Socket[] = [];
+  server.on('connection', (socket) => sockets.push(socket.on('error', () => undefined)));
+  onTestFinished(() => sockets.forEach((socket) => void socket.destroy()));
+  const { port } = server.address() as AddressInfo;
+  publish(port);
+  recordStarted(folder);
+  const soon = await engineClient(folder, { say, silenceMillis: 20 });
+  await expect(soon.resource(PODS).list()).rejects.toThrow(
+    `lifepod is running (PID ${process.pid}), but its API does not answer at https://127.0.0.1:${port}: see its output`,
+  );
+  const hung = await engineClient(folder, { say });
+  const connected = once(server, 'connection');
+  const call = hung.resource(PODS).list();
+  const ended = expect(call).rejects.toThrow('aborted');
+  await connected;
+  hung.close();
+  await ended;
+  lock.release();
 });

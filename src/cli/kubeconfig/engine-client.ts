@@ -1,13 +1,18 @@
 /** Connects a command that may read the data folder to the engine that runs there. */
 import { existsSync } from 'node:fs';
-import type { HttpClient, HttpClientOptions } from '../../client/http-client.ts';
-import { clientFromKubeconfig } from '../../client/kubeconfig.ts';
+import { type HttpClient, type HttpClientOptions, httpClient } from '../../client/http-client.ts';
+import { readKubeconfig } from '../../client/kubeconfig.ts';
+import { isSilence } from '../../client/silence.ts';
 import { isStarting, untilStarted } from '../../engine/data-folder/lock-line.ts';
 import { kubeconfigPath } from '../../engine/settings.ts';
 import { dataDirOwner, UserError } from '../../platform/files.ts';
 import { missingKubeconfig } from '../hints.ts';
+import { patience } from '../progress/slow-answer.ts';
+import { apiHangs } from '../service/not-running.ts';
 
-interface Waiting extends Pick<HttpClientOptions, 'sent' | 'silenceMillis'> {
+type Patience = Pick<HttpClientOptions, 'sent' | 'silenceMillis'>;
+
+interface Waiting extends Patience {
   /** Called with a line if the engine is starting. */
   say?(line: string): void;
   /** An abort ends the wait. */
@@ -20,7 +25,7 @@ export const printWait = (line: string): void => void process.stderr.write(`life
 /**
  * Resolves with a client of the engine that has locked the data folder. Waits while the engine is starting, because until then the
  * kubeconfig may be that of the engine before, whose API had another port. Rejects with a UserError if the engine has ended, or if its
- * kubeconfig is missing.
+ * kubeconfig is missing. See connectEngine() for `rest`.
  */
 export async function engineClient(
   dataDir: string,
@@ -29,8 +34,20 @@ export async function engineClient(
   await engineStarted(dataDir, say, signal);
   const pid = dataDirOwner(dataDir);
   if (pid === undefined) throw new UserError(`the engine of ${dataDir} has stopped`);
-  if (!existsSync(kubeconfigPath(dataDir))) throw new UserError(missingKubeconfig(dataDir, pid));
-  return clientFromKubeconfig(kubeconfigPath(dataDir), rest);
+  return connectEngine(dataDir, pid, rest);
+}
+
+/**
+ * Resolves with a client of the running engine `pid`. The client says when the engine does not answer, and its calls fail after a time.
+ * `rest` replaces the sentence and the time. Rejects with a UserError if the kubeconfig of the engine is missing.
+ */
+export async function connectEngine(dataDir: string, pid: number, rest: Patience = {}): Promise<HttpClient> {
+  const path = kubeconfigPath(dataDir);
+  if (!existsSync(path)) throw new UserError(missingKubeconfig(dataDir, pid));
+  const context = await readKubeconfig(path);
+  const unreachable = (error: Error): string | undefined =>
+    isSilence(error) ? apiHangs(dataDir, pid, context.server) : undefined;
+  return httpClient({ ...context, unreachable, ...patience(), ...rest });
 }
 
 /** Waits while an engine is starting in the data folder. Resolves also if that engine ends. */

@@ -6,6 +6,7 @@ import { userKubeconfigPath } from '../../engine/certificates/user-kubeconfigs.t
 import { lockForStart } from '../../engine/data-folder/lock-line.ts';
 import { DEFAULT_DATA_DIR } from '../../engine/settings.ts';
 import { realFolder, UserError } from '../../platform/files.ts';
+import { apiHangs } from '../service/not-running.ts';
 import type { ServiceState } from '../service/service-state.ts';
 import { engineHangs, engineSilent, explainUnread, otherServer } from './lost-engine.ts';
 
@@ -194,6 +195,9 @@ test('an engine that accepts connections but does not answer is reported as runn
   const silent = `the API server at ${server} has not answered for 30 s`;
   expect(hangs(['/d/kubeconfig'], '/d', 7)).toBe(
     `lifepod is running (PID 7), but its API does not answer at ${server}: see its output`,
+  );
+  expect(apiHangs('/d', 7, server, undefined, true)).toMatch(
+    / does not answer at \S+: the process is suspended, and '(?:sudo )?kill -CONT 7' continues it$/,
   );
   expect(hangs([COPY], undefined, undefined)).toBe(`${silent}: 'sudo lifepod status' shows whether its engine runs`);
   expect(hangs([OTHER], undefined, undefined)).toBe(

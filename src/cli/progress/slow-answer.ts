@@ -1,5 +1,6 @@
 /** Says that the API server does not answer, while a command waits for it. */
 import { systemTimers } from '../../platform/node-js.ts';
+import { terminalLine } from './terminal-line.ts';
 
 /** A command fails if the API server is silent for this long. */
 export const SILENCE_MILLIS = 30_000;
@@ -10,7 +11,7 @@ const SLOW = 'the API server has not answered for 5 s: waiting for it';
 /** Returns a function to call for each request. It returns a function to call when the request has ended. Says at most one sentence. */
 export function slowNotice(
   timers = systemTimers(),
-  say = (line: string): unknown => process.stderr.write(`lifepod: ${line}\n`),
+  say = (line: string): unknown => terminalLine.printAbove(process.stderr, `lifepod: ${line}\n`),
 ): () => () => void {
   let isSaid = false;
   return () => {

@@ -5,11 +5,10 @@ import { isApiError } from '../../machinery/status.ts';
 import { UserError } from '../../platform/files.ts';
 import { engineClient } from '../kubeconfig/engine-client.ts';
 import { requireRunning } from '../kubeconfig/own-kubeconfig.ts';
-import { patience } from '../progress/slow-answer.ts';
 
 export async function rotateKey(dataDir: string): Promise<void> {
   requireRunning(dataDir);
-  const client = await engineClient(dataDir, patience());
+  const client = await engineClient(dataDir);
   const response = await client.post(ROTATE_KEY_PATH, new AbortController().signal).catch((error: unknown) => {
     if (!isApiError(error, 'ServiceUnavailable') || isSilence(error)) throw error;
     throw new UserError(

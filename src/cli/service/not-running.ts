@@ -4,13 +4,14 @@
  */
 import { readdirSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
-import { engineState } from '../../engine/data-folder/engine-processes.ts';
+import { engineState, hasLockOpen } from '../../engine/data-folder/engine-processes.ts';
 import { isStarting, isStopping } from '../../engine/data-folder/lock-line.ts';
 import { lostText } from '../../engine/data-folder/lost-folder.ts';
 import { unusableFolder } from '../../engine/data-folder/new-folder.ts';
 import { dnsProcesses, type FoundProcess, runtimeProcesses } from '../../engine/leftovers.ts';
 import { readEngineRecord } from '../../engine/settings.ts';
 import { dataDirOwner } from '../../platform/files.ts';
+import { isSuspended } from '../../platform/processes.ts';
 import { asRoot, needsSudo, shellQuoted } from '../../platform/programs/typed-program.ts';
 import { isBeingEnded } from '../ending/turns.ts';
 import { hintsFor } from '../hints.ts';
@@ -153,10 +154,30 @@ export function changingNow(
   }
 }
 
-/** Returns the sentence about a running engine whose API does not answer, although it is not starting. */
-export function apiHangs(dataDir: string, pid: number, server: string, log = logCommand(dataDir, pid)): string {
-  return `lifepod is running (PID ${pid}), but its API does not answer at ${server}: ${log === undefined ? 'see its output' : `'${log}' prints its log`}`;
+/**
+ * Returns the sentence about a running engine whose API does not answer, although it is not starting. `log`: the command that prints its
+ * log. `isHalted`: whether the process is suspended.
+ */
+export function apiHangs(
+  dataDir: string,
+  pid: number,
+  server: string,
+  log = logCommand(dataDir, pid),
+  isHalted = isEngineSuspended(dataDir, pid),
+): string {
+  const next = isHalted
+    ? `the process is suspended, and '${continueCommand(pid)}' continues it`
+    : log === undefined
+      ? 'see its output'
+      : `'${log}' prints its log`;
+  return `lifepod is running (PID ${pid}), but its API does not answer at ${server}: ${next}`;
 }
+
+export const continueCommand = (pid: number): string => asRoot(`kill -CONT ${pid}`, process.env);
+
+/** Returns false for an engine in a container, whose PID may be that of an unrelated process. */
+export const isEngineSuspended = (dataDir: string, pid: number): boolean =>
+  isSuspended(pid) && hasLockOpen(dataDir, pid);
 
 /** The journal shows a user who is not root only messages of that user. */
 export const journalCommand = (env: NodeJS.ProcessEnv, sudo = needsSudo(env)): string =>

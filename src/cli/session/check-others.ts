@@ -1,5 +1,6 @@
 /** Checks the objects in the valid files of a session when other files are not valid, so that the user sees all errors at once. */
 import { dataDirOwner } from '../../platform/files.ts';
+import { untilAborted } from '../../platform/on-abort.ts';
 import { engineClient } from '../kubeconfig/engine-client.ts';
 import { problemsOfSome } from './create-objects.ts';
 import { createFindKind } from './discovery.ts';
@@ -16,7 +17,8 @@ export async function checkOthers(
   if (manifests.length === 0 || dataDirOwner(dataDir) === undefined) return [];
   try {
     const client = await engineClient(dataDir, { signal });
-    return await problemsOfSome(manifests, { client, findKind: createFindKind(client, signal), namespace, signal });
+    const planning = { client, findKind: createFindKind(client, signal), namespace, signal };
+    return await untilAborted(signal, problemsOfSome(manifests, planning)).finally(client.close);
   } catch {
     return [];
   }

@@ -3,6 +3,7 @@ import type { Client } from '../../client/client.ts';
 import type { KubeObject } from '../../machinery/meta.ts';
 import { type ApiError, isApiError } from '../../machinery/status.ts';
 import { UserError } from '../../platform/files.ts';
+import { untilAborted } from '../../platform/on-abort.ts';
 import type { FindKind } from './discovery.ts';
 import type { Manifest } from './manifests.ts';
 import {
@@ -120,7 +121,7 @@ export interface Creation {
 export async function createObjects(objects: readonly PlannedObject[], creation: Creation): Promise<void> {
   const later = objects.filter((each) => needsOthers(each, objects));
   const now = objects.filter((each) => !later.includes(each));
-  await check(now, creation);
+  await untilAborted(creation.signal, check(now, creation));
   creation.record.write(recordedObjects(objects));
   const first = now.filter((each) => isNeeded(each, later));
   await create(first, creation);

@@ -12,6 +12,7 @@ import type { Node, Pod } from '../../api/generated/types.ts';
 import { NODES, PODS } from '../../api/resources.ts';
 import type { HttpClient } from '../../client/http-client.ts';
 import { createInformer } from '../../client/informer.ts';
+import { isSilence } from '../../client/silence.ts';
 import { keepSessionEngine } from '../../engine/data-folder/lock-line.ts';
 import { refuseLost } from '../../engine/data-folder/lost-folder.ts';
 import { refuseUnusableFolder } from '../../engine/data-folder/new-folder.ts';
@@ -125,7 +126,7 @@ export async function joinEngine(options: UpOptions, say: Say, stop: AbortSignal
 
 /**
  * Waits for the node of an engine that another process has started, and resolves with a client of the engine. Rejects if the engine ends,
- * or if `stop` aborts.
+ * does not answer, or if `stop` aborts.
  */
 export async function untilReady(dataDir: string, say: Say, stop: AbortSignal): Promise<HttpClient> {
   const client = await engineClient(dataDir, { say, signal: stop });
@@ -142,12 +143,18 @@ export async function untilReady(dataDir: string, say: Say, stop: AbortSignal): 
     () => ready.reject(new UserError(`the engine of ${dataDir} has stopped`)),
     () => undefined,
   );
-  const options = { ...nodePlatform('error'), signal };
+  const failed = (error: unknown): void => {
+    if (isSilence(error)) ready.reject(error);
+  };
+  const options = { ...nodePlatform('error'), signal, failed };
   const { synced } = createInformer(client.resource<Node>(NODES), options, { added: see, updated: see });
   void synced.then(() => isReady || stop.aborted || say('waiting until the node is ready'));
   try {
     await ready.promise;
     return client;
+  } catch (error) {
+    client.close();
+    throw error;
   } finally {
     ending.abort();
   }

@@ -2,7 +2,10 @@
  * Handles the signals to a session: the first one ends the session, the second one ends its Pods at once, and after the third one the
  * process exits without waiting.
  */
+import { isSessionEngine } from '../../platform/files.ts';
+import { hintsFor } from '../hints.ts';
 import { SIGNAL_CODES } from '../signals.ts';
+import { mayLeaveObjects } from './session-records.ts';
 
 export interface Interrupts {
   readonly stop: AbortSignal;
@@ -36,6 +39,19 @@ export function createInterrupts(leave: (exitCode: number) => void): Interrupts 
       else leave(first);
     },
   };
+}
+
+/** Returns the beginning of a sentence that ends with what is deleted. */
+export function nextDeletes(dataDir: string): string {
+  const { engine } = hintsFor({ dataDir }, process.env);
+  return `the next '${engine('up FILE')}' or '${engine('down')}' deletes`;
+}
+
+/** Returns what remains when a session leaves without waiting. */
+export function leftBehind(dataDir: string): string {
+  if (mayLeaveObjects(dataDir)) return `${nextDeletes(dataDir)} what is left`;
+  const down = hintsFor({ dataDir }, process.env).engine('down');
+  return `the session has created nothing${isSessionEngine(dataDir) ? `; '${down}' ends its engine` : ''}`;
 }
 
 /** The handlers remain installed, so that no signal ends the process early. */

@@ -111,6 +111,12 @@ export function createRecord(dataDir: string): OwnRecord {
 /** Returns the records of all sessions, dead or alive. A partly written record has no objects. */
 export const readRecords = (dataDir: string): SessionRecord[] => idsIn(dataDir).map((id) => readRecord(dataDir, id));
 
+/** Returns whether objects may remain that this process, or a session that was killed, has created. */
+export const mayLeaveObjects = (dataDir: string): boolean =>
+  readRecords(dataDir).some(
+    ({ pid, objects }) => objects.length > 0 && (pid === process.pid || !existsSync(`/proc/${pid}`)),
+  );
+
 function readRecord(dataDir: string, id: string): SessionRecord {
   try {
     const { pid, objects } = JSON.parse(readTextIfPresent(pathOf(dataDir, id)) ?? '') as SessionRecord;

@@ -13,7 +13,7 @@ import { requireRoot } from '../../engine/machine-checks.ts';
 import type { UpOptions } from '../../engine/settings.ts';
 import { isSessionEngine, UserError } from '../../platform/files.ts';
 import { nodePlatform } from '../../platform/node-js.ts';
-import { onAbort } from '../../platform/on-abort.ts';
+import { onAbort, untilAborted } from '../../platform/on-abort.ts';
 import { untilEnded } from '../ending/turns.ts';
 import { errorLine, failureText } from '../failures.ts';
 import { hintsFor } from '../hints.ts';
@@ -36,7 +36,7 @@ import {
   loadDown,
   restartEngine,
 } from './engine-use.ts';
-import { createInterrupts, handleSignals, type Interrupts } from './interrupts.ts';
+import { createInterrupts, handleSignals, type Interrupts, leftBehind, nextDeletes } from './interrupts.ts';
 import type { Manifest } from './manifests.ts';
 import { createSlowReports, givenUp } from './notices.ts';
 import { waitingText } from './plan.ts';
@@ -64,11 +64,6 @@ interface Session {
 export const warn = (line: string): void => terminalLine.printAbove(process.stderr, `${line}\n`);
 const DEFAULT_NAMESPACE = 'default';
 
-function nextDeletes(dataDir: string): string {
-  const { engine } = hintsFor({ dataDir }, process.env);
-  return `the next '${engine('up FILE')}' or '${engine('down')}' deletes`;
-}
-
 export async function upFiles(files: readonly string[], options: SessionOptions): Promise<void> {
   // A user who has mistyped a path must not need sudo to read the error. For root, readManifests() reports these errors together with all
   // others, but only after the end of standard input.
@@ -84,7 +79,7 @@ export async function runSession(
 ): Promise<void> {
   requireRoot();
   const interrupts = createInterrupts((exitCode) => {
-    output.say(lostText(options.dataDir) ?? `leaving at once: ${nextDeletes(options.dataDir)} what is left`);
+    output.say(lostText(options.dataDir) ?? `leaving at once: ${leftBehind(options.dataDir)}`);
     process.exit(exitCode);
   });
   handleSignals(interrupts);
@@ -174,38 +169,38 @@ async function live(
     await deleteObjects(each, { ...deletion, begins: () => say(leftText(each)) }, lost);
     each.remove();
   }
-  if (interrupts.stop.aborted) return interrupts.exitCode() ?? 0;
   const ending = new AbortController();
   const signal = AbortSignal.any([lost, ending.signal]);
   const findKind = createFindKind(client, signal);
   try {
-    const common = {
-      client,
-      sessionOf: sessionOf.bind(undefined, options.dataDir, record.id),
-      signal: interrupts.stop,
-    };
+    const ownedBy = sessionOf.bind(undefined, options.dataDir, record.id);
+    const common = { client, sessionOf: ownedBy, signal: interrupts.stop };
     const planning = { ...common, findKind, namespace: options.namespace ?? DEFAULT_NAMESPACE };
-    const objects = await planObjects(manifests, planning).catch(refused(say, interrupts.stop));
+    const objects = await unlessStopped(session, planObjects(manifests, planning));
     if (objects === undefined) return interrupts.exitCode() ?? 1;
     const namespaces = [...new Set(objects.flatMap(({ namespace }) => namespace ?? []))];
     const format = { hasPrefix: session.hasPrefix, hasColors: hasColors(), hasNamespace: namespaces.length > 1 };
     const logs = createSessionLogs(client, format, say, signal);
     const failed = failureReports(session);
     const hints = hintsFor({ dataDir: options.dataDir }, process.env);
-    const watched = await watchSession({
-      id: record.id,
-      client,
-      findKind,
-      namespaces,
-      hasJobs: objects.some(({ info }) => info.kind === 'Job' || info.kind === 'CronJob'),
-      logs,
-      platform,
-      say,
-      hints,
-      failed,
-      changed: createPullReports(terminalLine, detail),
-      signal,
-    });
+    const watched = await unlessStopped(
+      session,
+      watchSession({
+        id: record.id,
+        client,
+        findKind,
+        namespaces,
+        hasJobs: objects.some(({ info }) => info.kind === 'Job' || info.kind === 'CronJob'),
+        logs,
+        platform,
+        say,
+        hints,
+        failed,
+        changed: createPullReports(terminalLine, detail),
+        signal,
+      }),
+    );
+    if (watched === undefined) return interrupts.exitCode() ?? 1;
     const isCreated = await createObjects(objects, {
       ...common,
       record,
@@ -218,9 +213,7 @@ async function live(
     if (isCreated) detail(waitingText(objects));
     const exitCode = isCreated
       ? await untilOver(watched, { logsEnded: logs.ended, failed }, session, lost)
-      : interrupts.stop.aborted
-        ? undefined
-        : 1;
+      : (interrupts.exitCode() ?? 1);
     if (record.objects.length > 0 && interrupts.stop.aborted)
       say('deleting the objects; Ctrl+C again ends the Pods at once');
     const isSlow = createSlowReports({ client, hints, say }, interrupts);
@@ -228,9 +221,15 @@ async function live(
     return exitCode ?? interrupts.exitCode() ?? 0;
   } finally {
     ending.abort();
+    // After an interruption, requests that create nothing may be under way.
+    if (record.objects.length === 0) client.close();
     terminalLine.show('');
   }
 }
+
+/** Resolves like `work`, which creates nothing; with undefined after a signal, or if refused() has printed the error. */
+const unlessStopped = <T>({ interrupts, say }: Session, work: Promise<T>): Promise<T | undefined> =>
+  untilAborted(interrupts.stop, work).catch(refused(say, interrupts.stop));
 
 /**
  * Returns a function that prints a UserError and throws other errors. After `stop` has aborted, it ignores errors, because they only show
