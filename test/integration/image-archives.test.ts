@@ -99,6 +99,27 @@ async function makeLayout(name: string): Promise<{ manifests: { digest: string }
 const packLayout = (file: string): Promise<string> =>
   runCommandOk('tar', ['-C', path('layout'), '-cf', path(file), ...readdirSync(path('layout'))]);
 
+test.each(['docker-archive', 'oci-archive'])(
+  'an image for another CPU is refused in the format %s, which may name the CPU only in the configuration',
+  async (format) => {
+    const [own, other] = process.arch === 'x64' ? ['amd64', 's390x'] : [process.arch, 's390x'];
+    const config = { architecture: other, os: 'linux', config: {}, rootfs: { type: 'layers', diff_ids: [] } };
+    const manifest = [{ Config: 'config.json', RepoTags: ['example.com/other:1'], Layers: [] }];
+    await writeTar('docker-archive.tar', {
+      'config.json': JSON.stringify(config),
+      'manifest.json': JSON.stringify(manifest),
+    });
+    rmSync(path('oci-archive.tar'), { force: true });
+    const [source, target] = [path('docker-archive.tar'), `oci-archive:${path('oci-archive.tar')}:example.com/other:1`];
+    await runCommandOk('skopeo', ['--insecure-policy', 'copy', `docker-archive:${source}`, target]);
+    const before = await listed();
+    expect(await refusal(`${format}.tar`)).toBe(
+      `the image archive ${path(`${format}.tar`)} has no image for the CPU of this machine (${own}): build or save it for linux/${own}`,
+    );
+    expect(await listed()).toEqual(before);
+  },
+);
+
 async function namesInContainerd(): Promise<string[]> {
   const connection = connect(real.containerd.endpoint);
   try {

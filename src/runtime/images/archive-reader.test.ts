@@ -112,6 +112,16 @@ test.each([[Buffer.from([0x1f, 0, 1])], [Buffer.from([0, 0x8b, 1])], [Buffer.fro
   },
 );
 
+test('blobs that are JSON objects of at most 4 MiB are read, up to 16 MiB, and of others only the names', async () => {
+  const document = '{}'.padEnd(MAX_BYTES);
+  const read = Object.fromEntries(['a', 'b', 'c', 'd'].map((name) => [`blobs/sha256/${name}`, document]));
+  const named = { './blobs/sha256/e': '{}', 'blobs/sha256/f': `${document} `, 'blobs/sha256/g': 'layer' };
+  await archive({ 'layer.json': '{}', ...read, ...named, 'manifest.json': docker('a:1') });
+  const { blobs } = await readArchive(file, signal);
+  const others = ['e', 'f', 'g'].map((name) => [`blobs/sha256/${name}`, undefined]);
+  expect(blobs).toEqual(new Map(Object.entries({ ...read, ...Object.fromEntries(others) })));
+});
+
 test('a manifest.json of 4 MiB is read, and a larger one is ignored', async () => {
   const text = JSON.stringify(docker('a:1'));
   await archive({ 'manifest.json': text.padEnd(MAX_BYTES) });

@@ -13,14 +13,19 @@ import { IMAGE_NAME_RULE, referenceError, storedName } from './references.ts';
 
 export type OnRead = (bytes: number) => void;
 
-/** Larger files manifest.json and index.json are ignored, to limit the use of memory. */
+/** Larger documents are ignored, to limit the use of memory. */
 const MAX_MANIFEST_BYTES = 4 * 1024 * 1024;
+/** Further documents in blobs are ignored. */
+const MAX_BLOBS_BYTES = 4 * MAX_MANIFEST_BYTES;
+const OBJECT_BEGIN = '{'.charCodeAt(0);
 
 export interface ArchiveContent {
   /** The names of the images, as written in the archive. */
   names: string[];
   /** The index of an OCI image layout; undefined if the archive has no index.json. */
   index: OciIndex | undefined;
+  /** The paths of the blobs, such as blobs/sha256/HEX, with the text of those that are JSON objects: manifests and configurations. */
+  blobs: ReadonlyMap<string, string | undefined>;
 }
 
 /** The part of index.json that contains the names of images. Source: OCI Image Layout Specification. */
@@ -30,6 +35,7 @@ export interface OciIndex {
 
 export interface OciDescriptor {
   digest?: unknown;
+  platform?: { os?: unknown; architecture?: unknown };
   annotations?: Record<string, unknown>;
 }
 
@@ -38,9 +44,9 @@ export interface OciDescriptor {
  * with the digest of another image.
  */
 export async function readArchive(file: string, signal: AbortSignal, onRead?: OnRead): Promise<ArchiveContent> {
-  let indexes: Map<string, string>;
+  let documents: Documents;
   try {
-    indexes = await readIndexes(file, signal, onRead);
+    documents = await readDocuments(file, signal, onRead);
   } catch (error) {
     if (signal.aborted) throw error;
     const { code = '' } = error as NodeJS.ErrnoException;
@@ -50,7 +56,7 @@ export async function readArchive(file: string, signal: AbortSignal, onRead?: On
       ? new UserError(`the image archive ${file} is damaged${error.message}: ${MAKE_AGAIN}`)
       : notAnArchive(file);
   }
-  const [docker, oci] = [indexes.get('manifest.json'), indexes.get('index.json')];
+  const [docker, oci] = [documents.indexes.get('manifest.json'), documents.indexes.get('index.json')];
   if (docker === undefined && oci === undefined) throw notAnArchive(file);
   let index: OciIndex | undefined;
   let named: Named[];
@@ -81,7 +87,7 @@ export async function readArchive(file: string, signal: AbortSignal, onRead?: On
       `the archive ${file} names an image ${JSON.stringify(untrue)}, but contains no image with this digest under this name: write it with a tag instead`,
     );
   }
-  return { names: [...names], index };
+  return { names: [...names], index, blobs: documents.blobs };
 }
 
 interface Named {
@@ -113,18 +119,32 @@ export const entryName = ({ name }: { name: string }): string => posix.normalize
 /** A tar file is damaged after at least one whole header. The message is empty, or is the damage in parentheses. */
 class Damaged extends Error {}
 
-async function readIndexes(file: string, signal: AbortSignal, onRead?: OnRead): Promise<Map<string, string>> {
-  const found = new Map<string, string>();
+interface Documents {
+  /** The content of manifest.json and index.json. */
+  indexes: Map<string, string>;
+  blobs: Map<string, string | undefined>;
+}
+
+async function readDocuments(file: string, signal: AbortSignal, onRead?: OnRead): Promise<Documents> {
+  const [indexes, blobs] = [new Map<string, string>(), new Map<string, string | undefined>()];
   const tar = extract();
   let entries = 0;
+  let blobsBytes = 0;
   const read = (async () => {
     for await (const entry of tar) {
       entries += 1;
       const name = entryName(entry.header);
-      if ((name === 'manifest.json' || name === 'index.json') && (entry.header.size ?? 0) <= MAX_MANIFEST_BYTES) {
+      const [isIndex, isBlob] = [name === 'manifest.json' || name === 'index.json', name.startsWith('blobs/')];
+      if (isBlob) blobs.set(name, undefined);
+      if ((isIndex || isBlob) && (entry.header.size ?? 0) <= MAX_MANIFEST_BYTES) {
         const chunks: Buffer[] = [];
         for await (const chunk of entry) chunks.push(chunk as Buffer);
-        found.set(name, Buffer.concat(chunks).toString());
+        const content = Buffer.concat(chunks);
+        if (isIndex) indexes.set(name, content.toString());
+        else if (content[0] === OBJECT_BEGIN && blobsBytes + content.length <= MAX_BLOBS_BYTES) {
+          blobsBytes += content.length;
+          blobs.set(name, content.toString());
+        }
       } else {
         entry.resume();
       }
@@ -138,7 +158,7 @@ async function readIndexes(file: string, signal: AbortSignal, onRead?: OnRead): 
     // tar-stream and zlib report an incomplete file with these texts.
     throw new Damaged(/^unexpected end of (data|file)$/i.test(message) ? ' (its end is missing)' : '');
   }
-  return found;
+  return { indexes, blobs };
 }
 
 /** Resolves with a stream of the archive, decompressed if necessary. Calls `onRead` for each piece of the file that has been read. */

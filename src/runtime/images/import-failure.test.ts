@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { architecture } from '../../platform/architecture.ts';
 import { importFailure } from './import-failure.ts';
 
 const ROOT = '/var/lib/lifepod/containerd/root';
@@ -61,6 +62,16 @@ test.each([
     'a layer that an archive of skopeo lacks',
     'ctr: no target for symlink layer from "x/layer.tar" to "y.tar"',
     damaged('its layer y.tar'),
+  ],
+  [
+    'an image for another CPU',
+    'ctr: image might be filtered out\n',
+    `the image archive a.tar has no image for the CPU of this machine (${architecture()}): build or save it for linux/${architecture()}`,
+  ],
+  [
+    'an index of images for other CPUs',
+    `ctr: no match for platform in manifest ${OTHER}: not found`,
+    `the image archive a.tar has no image for the CPU of this machine (${architecture()}): build or save it for linux/${architecture()}`,
   ],
   ['a missing configuration', 'ctr: image config "x.json" not found', damaged('its configuration x.json')],
   [

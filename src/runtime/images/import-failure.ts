@@ -3,6 +3,7 @@
  * Source: the messages of ctr of containerd 1.6 to 2.x, which also prints log lines of containerd's client.
  */
 import { fullDisk } from '../full-disk.ts';
+import { noImageForCpu } from './cpu/archive-cpu.ts';
 
 export const MAKE_AGAIN = 'create it or copy it again';
 
@@ -33,6 +34,9 @@ const NOT_JSON =
 /** The errors of calls to a containerd that has ended. "unexpected EOF" is an error about the archive. */
 const RUNTIME_ENDED = /: unavailable\s*$|(?<!unexpected )EOF: unknown\s*$/m;
 
+/** containerd reports these texts if the image has no manifest for the platform of the machine. */
+const OTHER_PLATFORM = /image might be filtered out|no match for platform in manifest/;
+
 /** Returns one sentence. `code`: the exit code of ctr; null if a signal ended ctr. */
 export function importFailure(file: string, stderr: string, code: number | null): string {
   const full = fullDisk(stderr);
@@ -40,6 +44,7 @@ export function importFailure(file: string, stderr: string, code: number | null)
     return `the image archive ${file} cannot be loaded: the disk of ${full.folder === undefined ? "containerd's folder" : `the folder ${full.folder}, which containerd needs,`} is full; free some space and try again`;
   if (NOT_JSON.test(stderr))
     return `the image archive ${file} is damaged (its configuration is not JSON): ${MAKE_AGAIN}`;
+  if (OTHER_PLATFORM.test(stderr)) return noImageForCpu(file);
   for (const [pattern, kind] of DAMAGES) {
     const found = pattern.exec(stderr);
     if (found === null) continue;

@@ -4,7 +4,6 @@ import { spawn } from 'node:child_process';
 import { stat } from 'node:fs/promises';
 import { text } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
-import { architecture } from '../../platform/architecture.ts';
 import { UserError } from '../../platform/files.ts';
 import type { Timers } from '../../platform/platform.ts';
 import { requireProgram, runCommandOk } from '../../platform/processes.ts';
@@ -13,6 +12,7 @@ import { type Connection, connect, delay } from '../cri/connection.ts';
 import { imageStatus } from '../cri/images/image-service.ts';
 import { type OciIndex, type OnRead, openArchive, readArchive } from './archive-reader.ts';
 import { completeIndex, withIndex } from './complete-index.ts';
+import { refusalForCpu } from './cpu/archive-cpu.ts';
 import { guardImport, type ImportGuard, listNames } from './failed-import.ts';
 import { importFailure } from './import-failure.ts';
 import { storedName } from './references.ts';
@@ -81,6 +81,8 @@ async function loadArchive(load: Load, file: string): Promise<string[]> {
     load.progress({ kind, file, doneBytes, totalBytes });
   report('checking', 0);
   const content = await readArchive(file, signal, (bytes) => report('checking', bytes));
+  const refusal = refusalForCpu(file, content);
+  if (refusal !== undefined) throw new UserError(refusal);
   // An archive may have the same name in its manifest.json and, in another form, in its index.json.
   const references = [...new Set(content.names.map(storedName))];
   const completed = content.index && completeIndex(content.index);
@@ -135,11 +137,6 @@ async function importArchive(
   const fed = pipeline(source, child.stdin).catch(() => undefined);
   const [code, stderr] = await Promise.all([ended, text(child.stderr), fed]);
   if (code === 0) return;
-  // containerd reports this text if the image has no manifest for the platform of the machine.
-  if (stderr.includes('image might be filtered out'))
-    throw new UserError(
-      `the image archive ${file} has no image for the CPU of this machine (${architecture()}): build or save it for linux/${architecture()}`,
-    );
   throw new UserError(importFailure(file, stderr, code));
 }
 
