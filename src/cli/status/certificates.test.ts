@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { beforeEach, expect, onTestFinished, test } from 'vitest';
+import { beforeEach, expect, onTestFinished, test, vi } from 'vitest';
 import { loadOrCreatePki } from '../../apiserver/pki/pki.ts';
 import { rootCommand } from '../../platform/programs/typed-program.ts';
 import { certificatesJson, certificateTable, certificateTroubles, readCertificates } from './certificates.ts';
@@ -28,7 +28,7 @@ test('the table shows when each certificate expires and is renewed', () => {
 
 test('the JSON has the same times as the table, and says which certificates have expired', () => {
   const [ca, server, ...others] = (
-    certificatesJson(readCertificates(dataDir), NOW + 400 * DAY) as { certificates: object[] }
+    certificatesJson(dataDir, readCertificates(dataDir), NOW + 400 * DAY) as { certificates: object[] }
   ).certificates;
   expect(ca).toEqual({
     name: 'ca',
@@ -79,5 +79,17 @@ test('certs check in a folder in which no engine has run says so', () => {
     );
   } finally {
     rmSync(folder, { recursive: true });
+  }
+});
+
+test('certs check names the data folder in JSON, and on standard error if its engine is not running', () => {
+  const writes = [process.stdout, process.stderr].map((stream) => vi.spyOn(stream, 'write').mockReturnValue(true));
+  try {
+    checkCertificates(dataDir, 'json');
+    const [stdout, stderr] = writes.map(({ mock }) => mock.calls.join(''));
+    expect(JSON.parse(stdout ?? '')).toMatchObject({ dataDir, certificates: [{ name: 'ca' }, {}, {}] });
+    expect(stderr).toBe(`lifepod: these are the certificates of ${dataDir}, whose engine is not running\n`);
+  } finally {
+    for (const write of writes) write.mockRestore();
   }
 });

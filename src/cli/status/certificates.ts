@@ -46,7 +46,8 @@ export function certificateTable(certificates: readonly DatedCertificate[], now:
 }
 
 /** Returns the object that `-o json` prints, with times in RFC 3339 format. Fields may be added; none is removed or changes its meaning. */
-export const certificatesJson = (certificates: readonly DatedCertificate[], now: Millis): object => ({
+export const certificatesJson = (dataDir: string, certificates: readonly DatedCertificate[], now: Millis): object => ({
+  dataDir,
   certificates: certificates.map(({ name, certificate, renewAt }) => {
     const expires = expiryOf(certificate);
     return { name, expires: formatTime(expires), expired: expires < now, renewalDue: formatTime(renewAt) };

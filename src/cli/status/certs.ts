@@ -5,19 +5,27 @@ import { NeedsRootError } from '../../engine/machine-checks.ts';
 import { readEngineRecord } from '../../engine/settings.ts';
 import { dataDirOwner, UserError } from '../../platform/files.ts';
 import { machineClock } from '../../platform/node-js.ts';
+import { orOtherFolder } from '../kubeconfig/engine-folders.ts';
 import { isOnlyForRoot } from '../kubeconfig/own-kubeconfig.ts';
+import { engineRunsIn, sayWhichEngine } from '../kubeconfig/which-engine.ts';
 import { certificatesJson, certificateTable, readCertificates } from './certificates.ts';
 import { stoppedText } from './read-engine.ts';
 
+/** Says on standard error if the engine does not run: the certificates may have become due, and another engine may be meant. */
 export function checkCertificates(dataDir: string, output?: 'json'): void {
   if (isOnlyForRoot(dataDir)) throw new NeedsRootError(`read the data folder ${dataDir}`);
   if (!existsSync(join(dataDir, 'pki')) && dataDirOwner(dataDir) === undefined)
     throw new UserError(stoppedText(dataDir, readEngineRecord(dataDir)));
   const certificates = readCertificates(dataDir);
+  if (engineRunsIn(dataDir)) sayWhichEngine(dataDir);
+  else
+    process.stderr.write(
+      `lifepod: these are the certificates of ${dataDir}, whose engine is not running${orOtherFolder(dataDir)}\n`,
+    );
   const now = machineClock.now();
   const text =
     output === 'json'
-      ? JSON.stringify(certificatesJson(certificates, now), undefined, 2)
+      ? JSON.stringify(certificatesJson(dataDir, certificates, now), undefined, 2)
       : certificateTable(certificates, now).join('\n');
   process.stdout.write(`${text}\n`);
 }
