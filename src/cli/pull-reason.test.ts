@@ -72,7 +72,7 @@ test.each<[string, string | undefined, string]>([
     unresolved(
       'failed to authorize: failed to fetch oauth token: unexpected status from POST request: 401 Unauthorized',
     ),
-    'unexpected status from POST request: 401 Unauthorized',
+    'its registry answers 401 Unauthorized: it needs valid credentials',
   ],
   [
     'a certificate',
@@ -82,7 +82,27 @@ test.each<[string, string | undefined, string]>([
   [
     'a layer that cannot be fetched',
     'rpc error: code = Unknown desc = failed to pull and unpack image "docker.io/library/nginx:latest": failed to copy: httpReadSeeker: failed open: unexpected status code https://reg.example/v2/library/nginx/blobs/x: 400 Bad Request',
-    'unexpected status code https://reg.example/v2/library/nginx/blobs/x: 400 Bad Request',
+    'its registry reg.example answers 400 Bad Request',
+  ],
+  [
+    'a registry that refuses the credentials',
+    unresolved('pulling from host localhost:5101 failed with status code [manifests 1]: 401 Unauthorized'),
+    'its registry localhost:5101 answers 401 Unauthorized: it needs valid credentials',
+  ],
+  [
+    'a registry with too many requests',
+    unresolved('unexpected status from HEAD request to http://localhost:5103/v2/x/manifests/1: 429 Too Many Requests'),
+    'its registry localhost:5103 answers 429 Too Many Requests',
+  ],
+  [
+    'a registry with TLS that refuses plain HTTP',
+    unresolved('pulling from host localhost:5443 failed with status code [manifests 1]: 400 Bad Request'),
+    'its registry localhost:5443 answers 400 Bad Request: does it speak TLS, and was it asked with plain HTTP?',
+  ],
+  [
+    'a registry with TLS that closes a plain connection',
+    unresolved('failed to do request: Head "http://localhost:5143/v2/team/app/manifests/1": EOF'),
+    'its registry localhost:5143 closed the connection of a plain HTTP request: does it speak TLS?',
   ],
   [
     'a full disk',

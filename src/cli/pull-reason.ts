@@ -2,6 +2,8 @@
  * Shortens the message about a failed pull to its reason. Pure.
  * Source: the messages of containerd 1.7 and 2.x, which put the reason after the messages of all calls that failed.
  */
+import { registryProblem } from './registries/registry-problem.ts';
+
 const QUOTED = '"(?:[^"\\\\]|\\\\.)*"';
 /** The prefixes that each call adds to the error of the call below it. */
 const PREFIXES = new RegExp(
@@ -61,6 +63,8 @@ export function pullReason(message: string | undefined): string {
   for (let found = PREFIXES.exec(rest); found !== null; found = PREFIXES.exec(rest)) rest = rest.slice(found[0].length);
   const offline = unreachable(message ?? '');
   if (offline !== undefined) return offline;
+  const answered = isProxyFailure(message) ? undefined : registryProblem(message)?.text;
+  if (answered !== undefined) return answered;
   if (new RegExp(`^Back-off pulling image ${QUOTED}$`).test(rest)) return '';
   const reason = (
     rest.startsWith(PROXY) ? `the engine's proxy cannot be used: ${rest.slice(PROXY.length)}` : rest

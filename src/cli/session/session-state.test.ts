@@ -306,6 +306,16 @@ describe('an obstacle', () => {
     expect(obstacleOf(waiting, { hints: HINTS })?.hint).toContain('lifepod image make busybox --data-dir /d');
   });
 
+  test('an obstacle first names what the registry needs, if it answered', () => {
+    const message = 'pulling from host localhost:5101 failed with status code [manifests 1]: 401 Unauthorized';
+    const waiting = pod('p', 'Pending', { app: [waits('a', 'ErrImagePull', message)] });
+    Object.assign(waiting.spec?.containers[0] ?? {}, { image: 'localhost:5101/x:1' });
+    expect(obstacleOf(waiting, { hints: HINTS })).toMatchObject({
+      text: expect.stringContaining('its registry localhost:5101 answers 401 Unauthorized: it needs valid credentials'),
+      hint: expect.stringMatching(/^it needs credentials: create a Secret .*; load it from an archive/),
+    });
+  });
+
   const HAS_STARTED = { exitCode: 0, startedAt: '2026-01-01T00:00:00Z' };
   const preparing = pod('p', 'Pending', { app: [waits('a', 'ContainerCreating')] });
   const prepared: Pod = {

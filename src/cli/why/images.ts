@@ -6,6 +6,7 @@ import { IMAGE_NAME_RULE, normalizeReference, referenceError } from '../../runti
 import { isMakeable } from '../make-image/makeable.ts';
 import { lacksImage, wantedImage } from '../pod-containers.ts';
 import { isProxyFailure, isUnreachable, pullReason, stoppedRegistry } from '../pull-reason.ts';
+import { type PullOfPod, registryAdvice } from '../registries/registry-advice.ts';
 import {
   type Action,
   ago,
@@ -95,11 +96,11 @@ function imageEvidence(subject: Living, shown: Shown, reason: string, message: s
 }
 
 /** Without the node, no image counts as present on it. */
-export type Advised = Pick<Living, 'pod' | 'hints' | 'node'>;
+export type Advised = Pick<Living, 'node'> & PullOfPod;
 
 export function imageActions(subject: Advised, shown: readonly Shown[]): Action[] {
   const { ofPresent, ofMissing } = remedies(subject, shown);
-  const check = shown.some(mayPull) ? [checkRegistry(shown)] : [];
+  const check = shown.some(mayPull) ? [checkRegistry(subject, shown)] : [];
   // If the registry cannot be reached, the actions that need no registry come first.
   return shown.some(isOffline) ? [...ofPresent, ...ofMissing, ...check] : [...ofPresent, ...check, ...ofMissing];
 }
@@ -114,9 +115,9 @@ export function imageRemedies(subject: Advised, shown: readonly Shown[]): Action
   return [...ofPresent, ...ofMissing, ...(shown.some(isInvalid) ? [{ description: IMAGE_NAME_RULE }] : [])];
 }
 
-/** Returns, as one phrase, what the user can do about the missing image without a registry, or with a registry on this machine. */
+/** Returns, as one phrase, what the user can do about the missing image without a registry, or with one that answers or may run here. */
 export function imageHint(subject: Advised, shown: Shown): string {
-  return actionsText([...startRegistry([shown]), ...imageRemedies(subject, [shown])]);
+  return actionsText([...knownRemedies(subject, [shown]).slice(0, 1), ...imageRemedies(subject, [shown])]);
 }
 
 export const actionsText = (actions: readonly Action[]): string =>
@@ -182,11 +183,22 @@ function startRegistry(shown: readonly Shown[]): Action[] {
   }));
 }
 
-function checkRegistry(shown: readonly Shown[]): Action {
+/** Returns the remedies of the causes that the messages name, except for those of a machine that is offline. */
+const knownRemedies = (subject: Advised, shown: readonly Shown[]): Action[] => [
+  ...startRegistry(shown),
+  ...shown.filter(mayPull).flatMap((each) => {
+    const { message } = each.status.state?.waiting ?? {};
+    return isProxyFailure(message)
+      ? []
+      : (registryAdvice(subject, wantedImage(subject.pod, each).reference, message) ?? []);
+  }),
+];
+
+function checkRegistry(subject: Advised, shown: readonly Shown[]): Action {
   if (shown.some(isOffline))
     return { description: "check this machine's network, and the name of the registry: the pull is repeated" };
-  const [start] = startRegistry(shown);
-  if (start !== undefined) return start;
+  const [known] = knownRemedies(subject, shown);
+  if (known !== undefined) return known;
   return shown.some(({ status }) => isProxyFailure(status.state?.waiting?.message))
     ? {
         description:

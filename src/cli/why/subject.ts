@@ -6,6 +6,7 @@ import type {
   OwnerReference,
   Pod,
   PodCondition,
+  Secret,
 } from '../../api/generated/types.ts';
 import type { Transition } from '../../lifecycle/types.ts';
 import type { KubeObject } from '../../machinery/meta.ts';
@@ -29,6 +30,8 @@ export interface Subject {
   unreported?: UnreportedNode | undefined;
   /** When the node reported a restart of its machine; undefined if it did not, or if its Events were not read. */
   rebootedAt?: Millis | undefined;
+  /** The existing ones among the imagePullSecrets of the Pod; undefined if they are not known. */
+  pullSecrets?: readonly Secret[] | undefined;
   transitions: readonly Transition[];
   /** The last lines of the log of a container's last ended run, by container name, for runs that failed without a termination message. */
   lastLines: Readonly<Record<string, readonly string[]>>;

@@ -2,12 +2,12 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import type { CoreV1Event, Pod } from '../../api/generated/types.ts';
-import { EVENTS } from '../../api/resources.ts';
+import type { CoreV1Event, Pod, Secret } from '../../api/generated/types.ts';
+import { EVENTS, SECRETS } from '../../api/resources.ts';
 import { registryBackend } from '../../client/registry-fixture.ts';
 import { clientOf } from '../../client/typed-client.ts';
 import { forbidden } from '../../machinery/status.ts';
-import { rebootOf, registryActions } from './why.ts';
+import { readPullSecrets, rebootOf, registryActions } from './why.ts';
 
 const event = (name: string, reason: string, node: string, lastTimestamp: string): CoreV1Event =>
   ({
@@ -35,6 +35,28 @@ test('a user who may not read the Events of nodes gets no time of a restart', as
   const backend = await registryBackend();
   backend.failNext('list events', forbidden(EVENTS, '', 'no'));
   expect(await rebootOf(clientOf(backend), 'n')).toBeUndefined();
+});
+
+test('the existing pull secrets of a Pod are read if a pull has failed and the user may read them', async () => {
+  const backend = await registryBackend();
+  await backend.set<Secret>(SECRETS, { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'a', namespace: 'a' } });
+  const pod = (reason: string): Pod => ({
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name: 'p', namespace: 'a' },
+    spec: { containers: [{ name: 'c', image: 'i' }], imagePullSecrets: [{ name: 'absent' }, { name: 'a' }] },
+    status: {
+      containerStatuses: [
+        { name: 'c', image: 'i', imageID: '', ready: false, restartCount: 0, state: { waiting: { reason } } },
+      ],
+    },
+  });
+  const client = clientOf(backend);
+  const read = await readPullSecrets(client, pod('ErrImagePull'));
+  expect(read?.map(({ metadata }) => metadata.name)).toEqual(['a']);
+  expect(await readPullSecrets(client, pod('ContainerCreating'))).toBeUndefined();
+  backend.failNext('get secrets', forbidden(SECRETS, 'a', 'no'));
+  expect(await readPullSecrets(client, pod('ErrImagePull'))).toBeUndefined();
 });
 
 test('the hosts.toml of a registry from which an image cannot be pulled is named, even the default one', () => {

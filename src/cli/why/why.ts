@@ -2,8 +2,8 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import type { CoreV1Event, Node, Pod } from '../../api/generated/types.ts';
-import { EVENTS, NODES, PODS } from '../../api/resources.ts';
+import type { CoreV1Event, Node, Pod, Secret } from '../../api/generated/types.ts';
+import { EVENTS, NODES, PODS, SECRETS } from '../../api/resources.ts';
 import type { Client } from '../../client/client.ts';
 import type { HttpClient } from '../../client/http-client.ts';
 import { queryText, resourcePath } from '../../client/paths.ts';
@@ -14,8 +14,9 @@ import { shellQuoted } from '../../platform/programs/typed-program.ts';
 import { containerdPaths } from '../../runtime/containerd/paths.ts';
 import { repositoryOf } from '../../runtime/images/references.ts';
 import type { Hints } from '../hints.ts';
-import { podContainers, wantedImage } from '../pod-containers.ts';
+import { type PodContainer, podContainers, wantedImage } from '../pod-containers.ts';
 import { findLife, type PodLife, transitionsOf } from '../records.ts';
+import { pullSecretsOf } from '../registries/registry-advice.ts';
 import { engineStartOf, unreportedNode } from '../service/engine-start.ts';
 import { resolveTarget, type Target, type TargetOptions } from '../target.ts';
 import { explainWorkload } from '../workloads/why-workload.ts';
@@ -50,10 +51,11 @@ export async function why(given: string, options: WhyOptions): Promise<void> {
 async function explainLife({ client, hints, engineFolder }: Target, life: PodLife): Promise<Explanation> {
   const { name, namespace, uid, pod, records } = life;
   const nodeName = pod === undefined ? records.at(-1)?.nodeName : pod.spec?.nodeName;
-  const [events, lastLines, nodes, rebootedAt] = await Promise.all([
+  const [events, lastLines, nodes, pullSecrets, rebootedAt] = await Promise.all([
     eventsOf(client, namespace, uid),
     pod === undefined ? {} : lastLinesOf(client, pod),
     nodesOf(client, nodeName),
+    pod && readPullSecrets(client, pod),
     pod !== undefined && nodeName !== undefined && hasLostRun(pod) ? rebootOf(client, nodeName) : undefined,
   ]);
   const node = pod?.spec?.nodeName === undefined && pod !== undefined ? undefined : nodes?.[0];
@@ -61,7 +63,7 @@ async function explainLife({ client, hints, engineFolder }: Target, life: PodLif
   const now = Date.now();
   const engine = node && engineFolder !== undefined ? engineStartOf(engineFolder, now) : undefined;
   const unreported = node && engine && unreportedNode(node, engine);
-  const read = { events, lastLines, node, nodes, unreported, rebootedAt, transitions };
+  const read = { events, lastLines, node, nodes, pullSecrets, unreported, rebootedAt, transitions };
   const explained = explain({ name, namespace, pod, ...read, hints, now });
   const settings = pod === undefined || engineFolder === undefined ? [] : registryActions(pod, engineFolder, hints);
   const found = { ...explained, actions: [...explained.actions, ...settings] };
@@ -75,11 +77,9 @@ async function explainLife({ client, hints, engineFolder }: Target, life: PodLif
 export function registryActions(pod: Pod, engineFolder: string, hints: Pick<Hints, 'asRoot'>): Action[] {
   if (!hasPrivateRuntime(engineFolder)) return [];
   const { registries, log } = containerdPaths(engineFolder);
-  const failed = podContainers(pod).flatMap(({ name, status }) =>
-    status !== undefined && FAILED_PULLS.includes(status.state?.waiting?.reason ?? '')
-      ? [wantedImage(pod, { name, status }).reference]
-      : [],
-  );
+  const failed = podContainers(pod)
+    .filter(isPullFailed)
+    .map((each) => wantedImage(pod, each).reference);
   const files = failed.flatMap((image) => {
     const [registry = ''] = repositoryOf(image).split('/');
     const possible = registries.flatMap((folder) => [registry, '_default'].map((each) => join(folder, each)));
@@ -102,6 +102,27 @@ function hasPrivateRuntime(engineFolder: string): boolean {
 }
 
 const FAILED_PULLS = ['ErrImagePull', 'ImagePullBackOff'];
+const isPullFailed = ({ status }: PodContainer): boolean => FAILED_PULLS.includes(status?.state?.waiting?.reason ?? '');
+
+/** Resolves with the existing ones among the imagePullSecrets; undefined if no pull failed, or if the user may not read one of them. */
+export async function readPullSecrets(client: Client, pod: Pod): Promise<Secret[] | undefined> {
+  if (!podContainers(pod).some(isPullFailed)) return undefined;
+  const secrets = client.resource<Secret>(SECRETS);
+  const read = (name: string): Promise<Secret[]> =>
+    secrets.get(name, pod.metadata.namespace).then(
+      (secret) => [secret],
+      (error: unknown) => {
+        if (isApiError(error, 'NotFound')) return [];
+        throw error;
+      },
+    );
+  try {
+    return (await Promise.all(pullSecretsOf(pod).map(read))).flat();
+  } catch (error) {
+    if (isApiError(error, 'Forbidden')) return undefined;
+    throw error;
+  }
+}
 
 function plainText({ sentence, evidence, actions }: Explanation): string {
   const lines =
