@@ -6,7 +6,7 @@ import { hasEnded } from '../../api/core/v1/pod/status/final-phase.ts';
 import type { CoreV1Event, Job, Node, Pod } from '../../api/generated/types.ts';
 import type { Client } from '../../client/client.ts';
 import type { Transition } from '../../lifecycle/types.ts';
-import { uidOf } from '../../machinery/meta.ts';
+import { type KubeObject, uidOf } from '../../machinery/meta.ts';
 import { type Millis, parseTime } from '../../machinery/time.ts';
 import { onlyFinalizersLeft } from '../end-pods.ts';
 import type { Hints } from '../hints.ts';
@@ -16,8 +16,10 @@ import { periodOf } from '../status/pod-troubles.ts';
 import { explainEnding } from '../why/ending.ts';
 import { type EntryEnd, endOfEntry, endText, fatesOf, isUndone, remainingWork, withoutImage } from '../why/entries.ts';
 import { actionsText, imageHint, lackOfImage } from '../why/images.ts';
-import { explainUnready, readyingProbe } from '../why/running.ts';
-import { controllerOf, eventOf, lastTime, type Shown, shownContainers } from '../why/subject.ts';
+import { explainReadinessGates, explainUnready, readyingProbe } from '../why/running.ts';
+import { explainScheduling } from '../why/scheduling.ts';
+import { controllerOf, eventOf, type Living, lastTime, type Shown, shownContainers } from '../why/subject.ts';
+import { idlenessOf } from '../workloads/idle-workloads.ts';
 import { hasJobFailed, type Refusal } from '../workloads/refused-pods.ts';
 import type { Root } from '../workloads/root-owner.ts';
 import { type ContainerRuns, crashLoops } from './container-runs.ts';
@@ -111,23 +113,24 @@ export const givenUp = (because: string, start: string | undefined): string =>
 export const createSlowReports =
   ({ client, hints, say }: Pick<NoticeOptions, 'client' | 'hints' | 'say'>, { stop, hurry }: Interrupts) =>
   async (pod: Pod): Promise<void> => {
-    const { namespace = '' } = pod.metadata;
     // The session does not wait for a Pod that only finalizers keep, and Ctrl+C would not end it.
     if (!stop.aborted || onlyFinalizersLeft(pod)) return;
-    const transitions = await stepsOf(client, pod);
-    const subject = {
-      name: titleOf('Pod', pod.metadata),
-      namespace,
-      pod,
-      events: [],
-      transitions,
-      lastLines: {},
-      hints,
-    };
-    const ending = explainEnding({ ...subject, now: Date.now() });
+    const subject = { ...subjectOf(pod, hints, Date.now()), transitions: await stepsOf(client, pod) };
+    const ending = explainEnding({ ...subject, name: titleOf('Pod', pod.metadata) });
     if (ending !== undefined && !hurry.aborted)
       say(`${ending.sentence.replace(/\.$/, '')}; Ctrl+C again ends it at once`);
   };
+
+const subjectOf = (pod: Pod, hints: Hints, now: Millis): Living => ({
+  name: pod.metadata.name,
+  namespace: pod.metadata.namespace ?? '',
+  pod,
+  events: [],
+  transitions: [],
+  lastLines: {},
+  hints,
+  now,
+});
 
 interface NoticeOptions {
   client: Client;
@@ -142,6 +145,10 @@ export interface Notices {
   trouble(pod: Pod, cause: string, text: string): void;
   /** Prints which defer containers of the Pod cannot get their images, or were due and did not run or failed. */
   entries(pod: Pod, node: Node | undefined): void;
+  /** Prints once which scheduling gates or readiness gates the Pod waits for. Only other programs or the user can change them. */
+  gates(pod: Pod): void;
+  /** Prints once why a workload of the manifests creates no Pods, if only the user can change that. */
+  idle(kind: string | undefined, object: KubeObject): void;
   /** Prints once, if `event` reports that a probe of the Pod has failed for too long, why the Pod is not ready. */
   unready(pod: Pod, event: CoreV1Event): void;
   crashLoops(pod: Pod, runs: ContainerRuns): Promise<void>;
@@ -168,6 +175,31 @@ const stepsOf = (client: Client, pod: Pod): Promise<Transition[]> =>
 
 /** What may differ in the messages of repeated attempts: the IDs of containers, and the numbers of temporary folders. */
 const VARYING = /\b[0-9a-f]{64}\b|\d{6,}/g;
+
+function waitNotices(
+  { say, hints }: Pick<NoticeOptions, 'say' | 'hints'>,
+  isFirst: (uid: string, cause: string) => boolean,
+  see: (name: string, namespace: string | undefined) => string,
+): Pick<Notices, 'gates' | 'idle'> {
+  return {
+    gates(pod) {
+      if (hasEnded(pod) || pod.metadata.deletionTimestamp !== undefined) return;
+      const subject = subjectOf(pod, hints, 0);
+      const isGated = (pod.spec?.schedulingGates ?? []).length > 0;
+      const found = isGated ? explainScheduling(subject) : explainReadinessGates(subject);
+      if (found === undefined || !isFirst(uidOf(pod), isGated ? 'scheduling gates' : 'readiness gates')) return;
+      const sentence = found.sentence.replace(/\.$/, '');
+      say(`pod/${sentence}; ${actionsText(found.actions)}; ${see(subject.name, subject.namespace)}`);
+    },
+    idle(kind = '', object) {
+      const found = idlenessOf(kind, object, hints);
+      if (found === undefined || !isFirst(uidOf(object), found.cause)) return;
+      const title = titleOf(kind, object.metadata);
+      const advice = actionsText([found.action]);
+      say(`${title} creates no Pods: ${found.cause}; ${advice}; ${see(title, object.metadata.namespace)}`);
+    },
+  };
+}
 
 export function createNotices({ client, logs, say, hints, failed }: NoticeOptions): Notices {
   const said = new Set<string>();
@@ -197,6 +229,7 @@ export function createNotices({ client, logs, say, hints, failed }: NoticeOption
         say(`${text}${advice}${isPending ? `; ${see(pod)}` : ''}`);
       }
     },
+    ...waitNotices({ say, hints }, isFirst, seeObject),
     unready(pod, event) {
       const found = unreadyProbe(pod, event);
       if (found === undefined) return;
@@ -207,9 +240,7 @@ export function createNotices({ client, logs, say, hints, failed }: NoticeOption
       failingSince.set(run, since);
       // A container may fail probes while it starts.
       if (now - since < limit || !isNew(pod, `unready ${kind} ${shown.name}`)) return;
-      const { name, namespace = '' } = pod.metadata;
-      const facts = { events: [event], transitions: [], lastLines: {}, hints, now };
-      const subject = { ...facts, name: titleOf('Pod', { name }), namespace, pod };
+      const subject = { ...subjectOf(pod, hints, now), name: titleOf('Pod', pod.metadata), events: [event] };
       say(`${explainUnready(subject, shown).sentence.replace(/\.$/, '')}; ${see(pod)}`);
     },
     async crashLoops(pod, runs) {

@@ -190,7 +190,7 @@ async function live(
         client,
         findKind,
         namespaces,
-        hasJobs: objects.some(({ info }) => info.kind === 'Job' || info.kind === 'CronJob'),
+        kinds: new Set(objects.map(({ info }) => info.kind)),
         logs,
         platform,
         say,
@@ -205,8 +205,8 @@ async function live(
       ...common,
       record,
       created(object, title) {
-        watched.created(object);
         detail(`${title} created`);
+        watched.created(object);
       },
       warn: (text) => say(`warning: ${text}`),
     }).then(() => true, refused(say, interrupts.stop));

@@ -1,7 +1,7 @@
 import { expect, test, vi } from 'vitest';
-import type { CoreV1Event, Deployment, Job, Pod, PodRecord, ReplicaSet } from '../../api/generated/types.ts';
+import type { CoreV1Event, DaemonSet, Deployment, Job, Pod, PodRecord, ReplicaSet } from '../../api/generated/types.ts';
 import { POD_RECORDS, recordName } from '../../api/lifepod.io/v1/pod-record/index.ts';
-import { CONFIG_MAPS, DEPLOYMENTS, EVENTS, JOBS, PODS, REPLICA_SETS } from '../../api/resources.ts';
+import { CONFIG_MAPS, DAEMON_SETS, DEPLOYMENTS, EVENTS, JOBS, PODS, REPLICA_SETS } from '../../api/resources.ts';
 import { registryBackend } from '../../client/registry-fixture.ts';
 import { clientOf } from '../../client/typed-client.ts';
 import { type KubeObject, type OwnerReference, uidOf } from '../../machinery/meta.ts';
@@ -40,7 +40,7 @@ async function watch() {
     client: clientOf(backend),
     findKind,
     namespaces: ['a'],
-    hasJobs: true,
+    kinds: new Set(['Job', 'DaemonSet']),
     logs: {
       follow: ({ metadata }) => {
         if (!followed.includes(metadata.name)) followed.push(metadata.name);
@@ -575,4 +575,41 @@ test('a session reports each Job that fails, once, after the logs of its Pods ar
   expect(failures).toEqual([
     { uid: uidOf(one), title: 'job/one', exitCode: 1, condition: 'BackoffLimitExceeded: Job has reached the limit' },
   ]);
+});
+
+test('a session says once what waits for the user: gates, a suspended Job, a DaemonSet that no node fits', async () => {
+  const { backend, watched, said, setStatus } = await watch();
+  const gated = { ...podOf('gated', { labels }), spec: { ...spec, schedulingGates: [{ name: 'x.example/gate' }] } };
+  await backend.set(PODS, gated);
+  const readinessGates = [{ conditionType: 'x.example/ready' }];
+  await backend.set(PODS, { ...podOf('unready', { labels }), spec: { ...spec, readinessGates } });
+  const message = 'corresponding condition of pod readiness gate "x.example/ready" does not exist.';
+  const ready = { type: 'Ready', status: 'False', reason: 'ReadinessGatesNotReady', message };
+  await setStatus('unready', { phase: 'Pending' });
+  for (const phase of ['Pending', 'Running']) await setStatus('unready', { phase, conditions: [ready] });
+  const template = { metadata: { name: '' }, spec: { ...spec, restartPolicy: 'Never' } };
+  const suspended: Job = {
+    apiVersion: 'batch/v1',
+    kind: 'Job',
+    metadata: { name: 'later', namespace: 'a', labels },
+    spec: { suspend: true, template },
+  };
+  watched.created(await backend.set<Job>(JOBS, suspended));
+  const matchLabels = { app: 'x' };
+  const daemonSet: DaemonSet = {
+    apiVersion: 'apps/v1',
+    kind: 'DaemonSet',
+    metadata: { name: 'each', namespace: 'a', labels },
+    spec: { selector: { matchLabels }, template: { metadata: { name: '', labels: matchLabels }, spec } },
+  };
+  const { metadata } = await backend.set<DaemonSet>(DAEMON_SETS, daemonSet);
+  const counts = { currentNumberScheduled: 0, numberMisscheduled: 0, desiredNumberScheduled: 0, numberReady: 0 };
+  await backend.setStatus(DAEMON_SETS, 'a', 'each', { ...counts, observedGeneration: metadata.generation });
+  const begins = [
+    'pod/gated is not scheduled: its scheduling gates x.example/gate have not been removed; wait: ',
+    'pod/unready is not ready: its readiness gates are not met, ',
+    'job/later creates no Pods: it is suspended; resume it: ',
+    'daemonset/each creates no Pods: no node fits it; label a node ',
+  ];
+  await vi.waitFor(() => expect(said).toEqual(begins.map((begin) => expect.stringContaining(begin))));
 });

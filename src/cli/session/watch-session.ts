@@ -8,10 +8,11 @@
  *  2. The only timer is that of giveUp(), for Pods that cannot start and Jobs that cannot create Pods.
  */
 import { hasEnded } from '../../api/core/v1/pod/status/final-phase.ts';
-import type { CoreV1Event, Job, Node, Pod } from '../../api/generated/types.ts';
-import { EVENTS, NODES, PODS } from '../../api/resources.ts';
+import type { CoreV1Event, DaemonSet, Job, Node, Pod } from '../../api/generated/types.ts';
+import { DAEMON_SETS, EVENTS, JOBS, NODES, PODS } from '../../api/resources.ts';
 import type { Client } from '../../client/client.ts';
 import { createInformer, type Informer } from '../../client/informer.ts';
+import type { InformerHandlers as Handlers } from '../../client/local-copy.ts';
 import { type KubeObject, type ResourceRef, uidOf } from '../../machinery/meta.ts';
 import type { Platform, Timer } from '../../platform/platform.ts';
 import type { Hints } from '../hints.ts';
@@ -36,8 +37,6 @@ import {
   withRefusal,
 } from './session-state.ts';
 
-const JOBS: ResourceRef = { group: 'batch', version: 'v1', resource: 'jobs' };
-
 export interface WatchedSession {
   created(object: KubeObject): void;
   complete(): void;
@@ -54,7 +53,8 @@ export interface WatchOptions {
   client: Client;
   findKind: FindKind;
   namespaces: readonly string[];
-  hasJobs: boolean;
+  /** The kinds of the objects of the manifests. */
+  kinds: ReadonlySet<string>;
   logs: Pick<SessionLogs, 'follow'>;
   platform: Platform;
   say(line: string): void;
@@ -68,35 +68,29 @@ export interface WatchOptions {
 
 /** Starts the watches. Resolves with the session when the existing Nodes, Pods, Jobs and warning Events are known. */
 export async function watchSession(options: WatchOptions): Promise<WatchedSession> {
-  const { client, platform, namespaces, hasJobs, signal } = options;
+  const { client, platform, namespaces, kinds, signal } = options;
   const nodes = createInformer<Node>(client.resource<Node>(NODES), { ...platform, signal }, {});
   const watched = new Watched(options, nodes);
-  const follow = <T extends KubeObject>(ref: ResourceRef, kind: 'pods' | 'jobs'): Pick<Informer<T>, 'synced'>[] =>
-    namespaces.map((namespace) =>
-      createInformer<T>(
-        client.resource<T>(ref),
-        { ...platform, namespace, signal },
-        {
-          added: (object) => watched.see(kind, object, false),
-          updated: (object) => watched.see(kind, object, false),
-          deleted: (object) => watched.see(kind, object, true),
-        },
-      ),
-    );
+  const follow = <T extends KubeObject>(ref: ResourceRef, handlers: Handlers<T>, selection: object = {}) =>
+    namespaces.map((namespace) => {
+      const selected = { ...platform, ...selection, namespace, signal };
+      return createInformer<T>(client.resource<T>(ref), selected, handlers).synced;
+    });
+  const seeAll = (kind: 'pods' | 'jobs'): Handlers<KubeObject> => {
+    const see = onChange<KubeObject>((object) => watched.see(kind, object, false));
+    return { ...see, deleted: (object) => watched.see(kind, object, true) };
+  };
+  const onChange = <T extends KubeObject>(act: (object: T) => void): Handlers<T> => ({ added: act, updated: act });
   // The Nodes are read first, because the messages about a Pod need its Node.
   await nodes.synced;
-  const informers = [...follow<Pod>(PODS, 'pods'), ...(hasJobs ? follow<Job>(JOBS, 'jobs') : [])];
-  const hear = (event: CoreV1Event): void => watched.hear(event);
-  const events = namespaces.flatMap((namespace) =>
-    PREPARATION_EVENTS.map((fieldSelector) =>
-      createInformer<CoreV1Event>(
-        client.resource<CoreV1Event>(EVENTS),
-        { ...platform, namespace, fieldSelector, signal },
-        { added: hear, updated: hear },
-      ),
-    ),
-  );
-  await Promise.all([...informers, ...events].map(({ synced }) => synced));
+  const hasJobs = kinds.has('Job') || kinds.has('CronJob');
+  const ofSession = { labelSelector: `${SESSION_LABEL}=${options.id}` };
+  await Promise.all([
+    ...follow<Pod>(PODS, seeAll('pods')),
+    ...(hasJobs ? follow<Job>(JOBS, seeAll('jobs')) : []),
+    ...(kinds.has('DaemonSet') ? follow<DaemonSet>(DAEMON_SETS, onChange(watched.idleDaemonSet), ofSession) : []),
+    ...PREPARATION_EVENTS.flatMap((fieldSelector) => follow(EVENTS, onChange(watched.hear), { fieldSelector })),
+  ]);
   return {
     created: (object) => watched.created(object),
     complete: () => watched.complete(),
@@ -163,7 +157,10 @@ class Watched {
   created(object: KubeObject): void {
     if (isEndless(object.kind)) this.#hasEndless = true;
     if (endsByItself(object.kind)) this.#ending.add(uidOf(object));
+    this.#notices.idle(object.kind, object);
   }
+
+  readonly idleDaemonSet = (object: DaemonSet): void => this.#notices.idle('DaemonSet', object);
 
   complete(): void {
     this.#isComplete = true;
@@ -197,7 +194,7 @@ class Watched {
     this.#undecided.add(pending);
   }
 
-  hear(event: CoreV1Event): void {
+  readonly hear = (event: CoreV1Event): void => {
     const { uid } = event.involvedObject;
     if (uid === undefined) return;
     if (isRefusal(event)) this.#await(this.#hearRefusal(event, uid));
@@ -207,7 +204,7 @@ class Watched {
     this.#events.set(uid, event);
     if (seen !== undefined) this.#noteObstacle(seen.object, seen.isGone);
     this.#look();
-  }
+  };
 
   #hasLabel({ metadata }: KubeObject): boolean {
     return metadata.labels?.[SESSION_LABEL] === this.#options.id;
@@ -252,6 +249,7 @@ class Watched {
       if (!isGone) void this.#options.logs.follow(pod);
       this.#runs.set(uidOf(pod), withRuns(this.#runs.get(uidOf(pod)) ?? NO_RUNS, pod));
       this.#noteObstacle(pod, isGone);
+      if (!isGone) this.#notices.gates(pod);
       if (!isGone) this.#noteFailures({ object: pod, isGone });
       this.#options.changed(this.existingPods());
     }

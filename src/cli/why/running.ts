@@ -23,22 +23,14 @@ import {
 } from './subject.ts';
 
 export function explainReadiness(subject: Living): Explanation | undefined {
-  const { name, pod } = subject;
+  const { name } = subject;
   const ready = conditionOf(subject, 'Ready');
   if (ready?.status === 'True') return undefined;
   const wanted = shownContainers(subject).filter(({ kind }) => kind === 'app' || kind === 'init');
   const unready = wanted.find(({ status }) => !status.ready && status.state?.running !== undefined);
   if (unready !== undefined) return explainUnready(subject, unready);
-  if (ready?.reason === 'ReadinessGatesNotReady')
-    return {
-      sentence: `${name} is not ready: its readiness gates are not met, ${oneLine(ready.message)}.`,
-      evidence: [...conditionLine(ready), ...conditionLine(conditionOf(subject, 'ContainersReady'))],
-      actions: [
-        {
-          description: `the controllers that own the conditions ${listed((pod.spec?.readinessGates ?? []).map((gate) => gate.conditionType))} set them in the Pod's status`,
-        },
-      ],
-    };
+  const gates = explainReadinessGates(subject);
+  if (gates !== undefined) return gates;
   for (const shown of wanted) {
     const { terminated } = shown.status.state ?? {};
     if (shown.kind === 'app' && terminated !== undefined) return endedContainer(subject, shown, terminated);
@@ -51,6 +43,22 @@ export function explainReadiness(subject: Living): Explanation | undefined {
         : `${name} is starting: ${called(starting)} is about to run.`,
     evidence: conditionLine(ready),
     actions: [{ description: 'wait a moment' }, seeTimeline(subject, '-w')],
+  };
+}
+
+/** Explains a Pod that is not ready only because of its readiness gates; undefined for other Pods. */
+export function explainReadinessGates(subject: Living): Explanation | undefined {
+  const { name, pod } = subject;
+  const ready = conditionOf(subject, 'Ready');
+  if (ready?.reason !== 'ReadinessGatesNotReady') return undefined;
+  return {
+    sentence: `${name} is not ready: its readiness gates are not met, ${oneLine(ready.message).replace(/\.$/, '')}.`,
+    evidence: [...conditionLine(ready), ...conditionLine(conditionOf(subject, 'ContainersReady'))],
+    actions: [
+      {
+        description: `the controllers that own the conditions ${listed((pod.spec?.readinessGates ?? []).map((gate) => gate.conditionType))} set them in the Pod's status`,
+      },
+    ],
   };
 }
 

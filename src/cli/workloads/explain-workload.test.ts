@@ -194,9 +194,10 @@ test.each<[string, object, string]>([
 ])('the reason is reported for which a workload %s has no Pods', (_, more, sentence) => {
   const explanation = explainPodless(given(more));
   expect(explanation.sentence).toBe(sentence);
-  expect(explanation.actions).toEqual([
-    { description: 'see its conditions and Events', command: 'kubectl describe job x -n n' },
-  ]);
+  expect(explanation.actions.at(-1)).toEqual({
+    description: 'see its conditions and Events',
+    command: 'kubectl describe job x -n n',
+  });
 });
 
 test('the ServiceAccount whose absence keeps the Pods from being created can be created', () => {

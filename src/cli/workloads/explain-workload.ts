@@ -6,10 +6,11 @@ import { type KubeObject, uidOf } from '../../machinery/meta.ts';
 import type { Millis } from '../../machinery/time.ts';
 import type { Hints } from '../hints.ts';
 import { ago, type Explanation, lastTime, oneLine } from '../why/subject.ts';
+import { idlenessOf } from './idle-workloads.ts';
 import { missingAccount, refusalText } from './refused-pods.ts';
 
 interface WorkloadObject extends KubeObject {
-  spec?: { replicas?: number; suspend?: boolean; schedule?: string; backoffLimit?: number };
+  spec?: { replicas?: number; schedule?: string; backoffLimit?: number };
   status?: {
     desiredNumberScheduled?: number;
     /** The number of Pods of a Job that have not ended. */
@@ -227,13 +228,14 @@ export function explainPodless({ title, namespace, object, events, hints, now }:
   const event = events.filter(({ type }) => type === 'Warning').sort((a, b) => lastTime(b) - lastTime(a))[0];
   const failure = failureOf(object);
   const message = event === undefined ? '' : refusalText(event);
+  const idleness = message === '' && failure === '' ? idlenessOf(object.kind, object, hints) : undefined;
   const cause =
     message !== ''
       ? message
       : failure !== ''
         ? failure
-        : spec?.suspend === true
-          ? 'it is suspended'
+        : idleness !== undefined
+          ? idleness.cause
           : spec?.replicas === 0
             ? 'its spec.replicas is 0'
             : spec?.schedule !== undefined
@@ -246,6 +248,7 @@ export function explainPodless({ title, namespace, object, events, hints, now }:
       event === undefined ? [] : [`Event ${event.reason}, ${ago(lastTime(event), now)}: ${oneLine(event.message)}`],
     actions: [
       ...missingAccount(cause, namespace, hints),
+      ...(idleness === undefined ? [] : [idleness.action]),
       { description: 'see its conditions and Events', command: hints.kubectl(`describe ${type} -n ${namespace}`) },
     ],
   };

@@ -1,0 +1,42 @@
+/** Finds workloads that create no Pods until the user changes them or a node, although nothing refuses their Pods. Pure. */
+import type { CronJob, DaemonSet } from '../../api/generated/types.ts';
+import type { KubeObject } from '../../machinery/meta.ts';
+import type { Hints } from '../hints.ts';
+import type { Action } from '../why/subject.ts';
+
+export interface Idleness {
+  /** A clause without the name of the workload. */
+  cause: string;
+  action: Action;
+}
+
+/** Returns why the workload creates no Pods now; undefined if this is not known. `kind`: items of lists have none. */
+export function idlenessOf(kind: string | undefined, object: KubeObject, hints: Hints): Idleness | undefined {
+  if (kind === 'Job' || kind === 'CronJob') return suspension(kind, object, hints);
+  return kind === 'DaemonSet' ? withoutNode(object as DaemonSet, hints) : undefined;
+}
+
+function suspension(kind: string, object: KubeObject, hints: Hints): Idleness | undefined {
+  const { metadata, spec } = object as Pick<CronJob, 'metadata'> & { spec?: { suspend?: boolean } };
+  if (spec?.suspend !== true) return undefined;
+  const { name, namespace = 'default' } = metadata;
+  const patch = `-p '{"spec":{"suspend":false}}'`;
+  const command = hints.kubectl(`patch ${kind.toLowerCase()} ${name} -n ${namespace} ${patch}`);
+  return { cause: 'it is suspended', action: { description: 'resume it', command } };
+}
+
+/** The controller has counted the nodes that fit the DaemonSet, and found none. */
+function withoutNode({ metadata, spec, status }: DaemonSet, hints: Hints): Idleness | undefined {
+  const { observedGeneration, desiredNumberScheduled } = status ?? {};
+  if (desiredNumberScheduled !== 0 || observedGeneration === undefined || observedGeneration !== metadata.generation)
+    return undefined;
+  const labels = Object.entries(spec?.template.spec?.nodeSelector ?? {}).map(([key, value]) => `${key}=${value}`);
+  const selector = labels.length === 0 ? '' : `; its nodeSelector is ${labels.join(',')}`;
+  return {
+    cause: `no node fits it${selector}`,
+    action: {
+      description: 'label a node as it requires, or change its nodeSelector, affinity or tolerations',
+      command: hints.kubectl(`label node NODE ${labels.join(' ') || 'KEY=VALUE'}`),
+    },
+  };
+}
