@@ -576,6 +576,23 @@ explains({
     status: failed(128, 'ContainerCannotRun', `${RUNC}exec: "/etc/passwd": permission denied: unknown`),
     sentence: 'p has failed: container app cannot execute its command /etc/passwd: permission denied.',
   },
+  'a program for another CPU': {
+    status: failed(1, 'Error'),
+    lines: { app: ['exec /srv/start: exec format error'] },
+    sentence:
+      'p has failed: container app cannot execute its command /srv/start: it is a program for another CPU, or a script without an interpreter in its first line.',
+    evidence: ['container app: exit code 1 (Error)', 'its log: exec /srv/start: exec format error'],
+    advice: /^use an image for the CPU of the node/,
+  },
+  'a program for another CPU, whose message an older runc writes': {
+    status: failed(1, 'Error', 'standard_init_linux.go:228: exec user process caused: exec format error'),
+    sentence: /^p has failed: container app cannot execute its command: it is a program for another CPU, /,
+  },
+  'a command that prints the error of another program': {
+    status: failed(1, 'Error'),
+    lines: { app: ['starting', 'exec /srv/start: exec format error'] },
+    sentence: 'p has failed: container app ended with code 1.',
+  },
   'a working directory that is a file': {
     status: failed(
       128,

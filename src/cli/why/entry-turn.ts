@@ -130,7 +130,7 @@ function retried(subject: Living, { shown, place, evidence, limit }: Turn): Expl
   const { state, lastState, restartCount } = shown.status;
   const failed = lastState?.terminated;
   if (state?.waiting?.reason !== 'CrashLoopBackOff' || failed === undefined) return undefined;
-  const start = failedRun(subject, failed);
+  const start = failedRun(subject, shown.name, failed);
   const attempts = restartCount + 1;
   const next = lastStep(subject, ['BackOff'], shown.name)?.deadline;
   const again = `will be retried${next === undefined ? '' : ` ${inTime(next, now)}`}`;

@@ -39,9 +39,15 @@ export function failedStart(subject: Living, shown: Shown, reason: string, messa
 /** The reasons of the state `waiting` or `terminated` of a container whose process could not be started. */
 export const FAILED_START_REASONS: readonly string[] = ['StartError', 'ContainerCannotRun', 'RunContainerError'];
 
-/** Returns why a run that has ended could not start; undefined if it did start, or if its state has no message. */
-export function failedRun(subject: Living, { reason = '', message }: ContainerStateTerminated): Finding | undefined {
+/** Returns why a run that has ended could not start; undefined if it did start, or if its state and its log do not say why. */
+export function failedRun(
+  subject: Living,
+  name: string,
+  { reason = '', message }: ContainerStateTerminated,
+): Finding | undefined {
   const text = oneLine(message);
+  // The kernel rejects the program only after runc has started the container, so runc can only write its message to the log.
+  if (reason === 'Error') return formatFinding(text || (subject.lastLines[name]?.join() ?? ''));
   return FAILED_START_REASONS.includes(reason) && text !== '' ? startFinding(subject, reason, text) : undefined;
 }
 
@@ -113,6 +119,18 @@ const only = (cause: string, description: string): Finding => ({ cause, actions:
 /** The runtime's message about a program that it cannot execute: the program, and the error. Source: runc's messages. */
 const EXEC_ERROR =
   /exec: "?([^":]+)"?: .*?(executable file not found in \$PATH|no such file or directory|permission denied|is a directory)/;
+/** The whole output of a container whose program the kernel rejects. Source: runc's messages, the second one before 1.1. */
+const FORMAT_ERROR = /^(?:exec (\S+)|.*exec user process caused): exec format error$/;
+
+function formatFinding(text: string): Finding | undefined {
+  const [found, program] = FORMAT_ERROR.exec(text) ?? [];
+  if (found === undefined) return undefined;
+  return only(
+    `cannot execute its command${program === undefined ? '' : ` ${program}`}: it is a program for another CPU, or a script without an interpreter in its first line`,
+    'use an image for the CPU of the node, or begin the script with a line such as #!/bin/sh, and recreate the Pod',
+  );
+}
+
 /** The runtime's message about a folder in which it cannot start the program. */
 const FOLDER_ERROR =
   /(?:chdir to cwd|mkdir) \(?"?([^"):]+)"?\)?.*?(permission denied|not a directory|no such file or directory)/;

@@ -61,7 +61,7 @@ export function endOfRun(subject: Living, shown: Shown, ended: ContainerStateTer
       evidence: words,
       actions: [output],
     };
-  const start = failedRun(subject, ended);
+  const start = failedRun(subject, shown.name, ended);
   if (start !== undefined) return { cause: `${called(shown)} ${start.cause}`, evidence: words, actions: start.actions };
   if (isEndUnknown(ended))
     return {
