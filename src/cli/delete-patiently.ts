@@ -43,7 +43,8 @@ export async function sendPatiently(send: () => Promise<unknown>, { timers, sign
       return;
     } catch (error) {
       if (!isApiError(error) || error.code < 500) throw error;
-      if (failures === 1) failed(error);
+      // An abort ends the request with an error as well.
+      if (failures === 1 && !signal.aborted) failed(error);
     }
     await pause(timers, backOffMillis(failures, RETRY_BASE_MILLIS, RETRY_MAX_MILLIS), signal);
   }

@@ -1,6 +1,7 @@
 /** Defines the command `lifepod down`: its options, and its interruption by Ctrl+C. */
 import { copyOfInvoker } from '../engine/certificates/user-kubeconfigs.ts';
 import { UserError } from '../platform/files.ts';
+import { UnansweredError } from './ending/first-answer.ts';
 import { hintsFor } from './hints.ts';
 import { removedCopy } from './kubeconfig/own-kubeconfig.ts';
 import { sayWhichEngine } from './kubeconfig/which-engine.ts';
@@ -53,9 +54,10 @@ export async function downCommand(options: DownOptions): Promise<void> {
       if (line !== undefined) process.stdout.write(`${line}\n`);
   } catch (error) {
     if (exitCode === undefined) throw error;
-    process.stderr.write(
-      `lifepod: interrupted: Pods that are ending continue to end; type '${hintsFor({ dataDir }, process.env).engine(sameCommand(options))}' again\n`,
-    );
+    const again = hintsFor({ dataDir }, process.env).engine(sameCommand(options));
+    const how =
+      error instanceof UnansweredError ? error.message : `Pods that are ending continue to end; type '${again}' again`;
+    process.stderr.write(`lifepod: interrupted: ${how}\n`);
     // The connections of the interrupted step would keep the process alive.
     process.exit(exitCode);
   }

@@ -14,7 +14,7 @@ const OLDER_SIGNAL = 'SIGUSR2';
 /** How long to wait after a lost connection, so that one that is always lost at once does not occupy the engine. */
 const LOST_MILLIS = 200;
 
-interface Asking extends Patience {
+export interface Asking extends Patience {
   /** Called when the connection was lost and the engine refuses another request: its workloads run again. */
   refused(error: unknown): void;
 }

@@ -1,20 +1,21 @@
 /** Ends the Pods of a running engine through its API, then stops the engine, for `lifepod down`. */
-import { existsSync } from 'node:fs';
-import { clientFromKubeconfig } from '../../client/kubeconfig.ts';
+import type { HttpClient } from '../../client/http-client.ts';
 import { connectOwnRuntime, runtimeAnswers } from '../../engine/engine-runtime.ts';
-import { type EngineRecord, kubeconfigPath } from '../../engine/settings.ts';
+import type { EngineRecord } from '../../engine/settings.ts';
 import { dataDirOwner, dataDirReleased, UserError } from '../../platform/files.ts';
-import { nodePlatform } from '../../platform/node-js.ts';
+import { nodePlatform, systemTimers } from '../../platform/node-js.ts';
 import { untilAborted } from '../../platform/on-abort.ts';
 import type { Platform } from '../../platform/platform.ts';
 import { sendSignal } from '../../platform/processes.ts';
 import { containerdPaths } from '../../runtime/containerd/paths.ts';
 import { endAllPods, runtimeIdle } from '../end-pods.ts';
-import { hintsFor, missingKubeconfig } from '../hints.ts';
+import { hintsFor } from '../hints.ts';
+import { connectEngine } from '../kubeconfig/engine-client.ts';
 import { deleteObjects } from '../session/delete-objects.ts';
 import { readRecords, removeRecord } from '../session/session-records.ts';
 import { withShortDeletions } from '../short-deletions.ts';
-import { askToEnd } from './ask-to-end.ts';
+import { type Asking, askToEnd } from './ask-to-end.ts';
+import { retryText, unanswered, untilAnswers } from './first-answer.ts';
 import type { Turn } from './turns.ts';
 
 /**
@@ -40,7 +41,7 @@ export const downAgain = (dataDir: string): string => hintsFor({ dataDir }, proc
 /**
  * Ends the Pods, then stops the engine. Resolves with a turn of its own, when the engine has exited and so released its lock on the data
  * folder. Rejects with a UserError if the kubeconfig of the engine is missing, or if the engine exits before its Pods have ended, unless
- * another process has ended the engine meanwhile.
+ * another process has ended the engine meanwhile. Rejects with an UnansweredError if the settings' signal aborts before the engine answers.
  */
 export async function endEngine(
   dataDir: string,
@@ -50,7 +51,7 @@ export async function endEngine(
   say: Say,
   settings: DownSettings,
 ): Promise<void> {
-  if (!existsSync(kubeconfigPath(dataDir))) throw new UserError(missingKubeconfig(dataDir, pid));
+  const client = await connectEngine(dataDir, pid);
   await turn.share();
   const waiting = new AbortController();
   const released = dataDirReleased(dataDir, waiting.signal);
@@ -62,7 +63,12 @@ export async function endEngine(
   );
   const signal = AbortSignal.any([ended.signal, settings.signal, waiting.signal]);
   try {
-    await endPods(dataDir, record, pid, say, { ...settings, signal }, (error) => ended.abort(error));
+    const failed = (error: Error): void => say(retryText(dataDir, pid, error, downAgain(dataDir)));
+    const asking = { timers: systemTimers(), signal, failed, refused: (error: unknown) => ended.abort(error) };
+    await untilAnswers(client, asking);
+    if (settings.signal.aborted) throw unanswered(dataDir, pid, downAgain(dataDir));
+    signal.throwIfAborted();
+    await endPods(dataDir, record, pid, say, client, settings.gracePeriodSeconds, asking);
     await turn.own();
     if (dataDirOwner(dataDir) !== pid) return;
     say(`stopping the engine (PID ${pid})`);
@@ -78,10 +84,11 @@ async function endPods(
   record: EngineRecord,
   pid: number,
   say: Say,
-  { gracePeriodSeconds, signal }: DownSettings,
-  refused: (error: unknown) => void,
+  client: HttpClient,
+  gracePeriodSeconds: number | undefined,
+  asking: Asking,
 ): Promise<void> {
-  const client = await clientFromKubeconfig(kubeconfigPath(dataDir));
+  const { signal } = asking;
   const platform = nodePlatform('error');
   const shortening = { client, platform, gracePeriodSeconds };
   // The engine must still run, because its controllers delete the dependents. If the objects of sessions remained, the controllers would
@@ -91,12 +98,7 @@ async function endPods(
     await withShortDeletions(shortening, signal, () => deleteObjects(session, deletion, signal));
     removeRecord(dataDir, session.id);
   }
-  await askToEnd(client, pid, gracePeriodSeconds, {
-    timers: platform.timers,
-    signal,
-    failed: ({ message }) => say(`the engine (PID ${pid}) does not answer yet: ${message}; retrying`),
-    refused,
-  });
+  await askToEnd(client, pid, gracePeriodSeconds, asking);
   await endAllPods(client, platform, record.nodeName, say, signal, gracePeriodSeconds);
   await endContainers(dataDir, record.containerRuntimeEndpoint, platform, say, signal);
 }
