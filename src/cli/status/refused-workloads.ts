@@ -2,7 +2,7 @@
  * Finds the Jobs, StatefulSets and DaemonSets that cannot create their Pods. Their status has no condition for it, so this reads Events:
  * the last failure must be newer than the last success, and the object must still lack Pods.
  */
-import type { CoreV1Event, DaemonSet, Job, StatefulSet } from '../../api/generated/types.ts';
+import type { CoreV1Event } from '../../api/generated/types.ts';
 import { EVENTS } from '../../api/resources.ts';
 import type { Client } from '../../client/client.ts';
 import { type KubeObject, uidOf } from '../../machinery/meta.ts';
@@ -10,22 +10,10 @@ import { isApiError } from '../../machinery/status.ts';
 import { type Millis, parseTime } from '../../machinery/time.ts';
 import type { Hints } from '../hints.ts';
 import { lastTime } from '../why/subject.ts';
-import { isRefusal, refusalText, wantsPods } from '../workloads/refused-pods.ts';
+import { isRefusal, lacksPods, refusalText, SILENT_KINDS } from '../workloads/refused-pods.ts';
 import { WORKLOAD_TYPES } from '../workloads/workloads.ts';
 import type { WorkloadReading } from './read-workloads.ts';
 import type { Trouble } from './report.ts';
-
-const LACKS_PODS: { readonly [kind: string]: (object: KubeObject) => boolean } = {
-  Job: (object) => wantsPods(object as Job) && ((object as Job).status?.active ?? 0) === 0,
-  StatefulSet: (object) => {
-    const { spec, status } = object as StatefulSet;
-    return (status?.replicas ?? 0) < (spec?.replicas ?? 1);
-  },
-  DaemonSet: (object) => {
-    const { currentNumberScheduled = 0, desiredNumberScheduled = 0 } = (object as DaemonSet).status ?? {};
-    return currentNumberScheduled < desiredNumberScheduled;
-  },
-};
 
 const uidOfEvent = ({ involvedObject }: CoreV1Event): string => involvedObject.uid ?? '';
 
@@ -42,7 +30,7 @@ export async function readRefused(
   try {
     const refusals = (await eventsOf('FailedCreate')).filter(isRefusal);
     const kinds = new Set(refusals.map(({ involvedObject }) => involvedObject.kind));
-    const types = WORKLOAD_TYPES.filter(({ kind }) => kind in LACKS_PODS && kinds.has(kind));
+    const types = WORKLOAD_TYPES.filter(({ kind }) => SILENT_KINDS.includes(kind) && kinds.has(kind));
     if (types.length === 0) return { troubles: [], unread: [] };
     const created = lastTimes(await eventsOf('SuccessfulCreate'));
     const failed = Map.groupBy(
@@ -60,7 +48,7 @@ export async function readRefused(
             return { items: [] };
           });
         return items
-          .filter((object) => object.metadata.deletionTimestamp === undefined && LACKS_PODS[kind]?.(object) === true)
+          .filter((object) => lacksPods(kind, object))
           .flatMap((object) =>
             troubleOf(
               object,

@@ -209,3 +209,38 @@ test('the ServiceAccount whose absence keeps the Pods from being created can be 
     command: 'kubectl create serviceaccount ghost -n n',
   });
 });
+
+const QUOTA = 'pods "x-2" is forbidden: exceeded quota: q, requested: pods=1, used: pods=1, limited: pods=1';
+const refusing = (reason: string, lastTimestamp: string): CoreV1Event =>
+  ({
+    type: 'Warning',
+    reason,
+    message: `Error creating: ${QUOTA}`,
+    lastTimestamp,
+    involvedObject: { kind: 'Job', uid: 'u' },
+    metadata: {},
+  }) as CoreV1Event;
+
+test('a refusal of its other Pods explains a workload although a Pod of it runs', () => {
+  const good = pod('good', 'Running', true);
+  const found: Explanation = { sentence: 'good is running.', evidence: ['fact'], actions: [] };
+  const conditions = [{ type: 'ReplicaFailure', status: 'True', reason: 'FailedCreate', message: QUOTA }];
+  const web = object({ kind: 'Deployment', spec: { replicas: 3 }, status: { conditions } });
+  expect(explainByPod(given({ title: 'deployment/x', object: web, pods: [good] }), good, found)).toEqual({
+    sentence: `deployment/x cannot create more Pods: ${QUOTA}.`,
+    evidence: ['good is running', 'fact'],
+    actions: [
+      {
+        description: 'raise the quota q, or lower the number of Pods or what they request',
+        command: 'kubectl edit quota q -n n',
+      },
+      { description: 'see its conditions and Events', command: 'kubectl describe deployment x -n n' },
+    ],
+  });
+  const job = object({ metadata: { name: 'x', uid: 'u' }, spec: { parallelism: 3 }, status: { active: 1 } });
+  const sentenceOf = (...events: CoreV1Event[]): string =>
+    explainByPod(given({ object: job, pods: [good], events }), good, found).sentence;
+  const refused = refusing('FailedCreate', '2026-01-31T11:00:10Z');
+  expect(sentenceOf(refused)).toBe(`job/x cannot create more Pods: ${QUOTA}.`);
+  expect(sentenceOf(refused, refusing('SuccessfulCreate', '2026-01-31T11:00:20Z'))).toBe('job/x: good is running.');
+});

@@ -5,9 +5,9 @@ import type { CoreV1Event, Pod } from '../../api/generated/types.ts';
 import { type KubeObject, uidOf } from '../../machinery/meta.ts';
 import type { Millis } from '../../machinery/time.ts';
 import type { Hints } from '../hints.ts';
-import { ago, type Explanation, lastTime, oneLine } from '../why/subject.ts';
+import { type Action, ago, type Explanation, lastTime, oneLine } from '../why/subject.ts';
 import { idlenessOf } from './idle-workloads.ts';
-import { missingAccount, refusalText } from './refused-pods.ts';
+import { currentRefusal, refusalRemedies, refusalText } from './refused-pods.ts';
 
 interface WorkloadObject extends KubeObject {
   spec?: { replicas?: number; schedule?: string; backoffLimit?: number };
@@ -119,27 +119,20 @@ interface Given {
 }
 
 /** Explains a workload by its worst Pod. `pod` is the result of worstPod(), and `found` its explanation. */
-export function explainByPod(
-  { title, namespace, object, pods, owners = [object], hints }: Given,
-  pod: Pod,
-  found: Explanation,
-): Explanation {
+export function explainByPod(given: Given, pod: Pod, found: Explanation): Explanation {
+  const { title, namespace, object, pods, owners = [object], hints } = given;
   if (isComplete(object)) return explainComplete({ title, namespace, pods, hints }, found);
-  const failure = failureOf(object);
   const others = pods.filter((each) => each !== pod);
+  const refusal = refusalOfMore(given);
+  if (refusal !== undefined) return explainRefused(given, refusal, found, others);
+  const failure = failureOf(object);
   const replaced = replacedPods(object, pods, owners);
   if (failure === '' && replaced.length > 0 && readyPods([pod]).length > 0)
     return explainReplaced({ title, namespace, object, pods, hints }, replaced, found);
   const [other] = newestFirst(others).sort((a, b) => rank(a) - rank(b));
   return {
     sentence: `${title}${failure && ` has failed (${failure.replace(/\.$/, '')})`}: ${found.sentence}`,
-    evidence: [
-      ...found.evidence,
-      ...others.slice(0, MOST_PODS).map((each) => `Pod ${each.metadata.name}: ${stateOf(each)}`),
-      ...(others.length > MOST_PODS
-        ? [`${others.length - MOST_PODS} more Pod${others.length === MOST_PODS + 1 ? '' : 's'}`]
-        : []),
-    ],
+    evidence: [...found.evidence, ...stateLines(others)],
     actions: [
       ...found.actions,
       ...(other === undefined
@@ -153,6 +146,40 @@ export function explainByPod(
     ],
   };
 }
+
+const stateLines = (pods: readonly Pod[]): string[] => [
+  ...pods.slice(0, MOST_PODS).map((each) => `Pod ${each.metadata.name}: ${stateOf(each)}`),
+  ...(pods.length > MOST_PODS
+    ? [`${pods.length - MOST_PODS} more Pod${pods.length === MOST_PODS + 1 ? '' : 's'}`]
+    : []),
+];
+
+/** Returns why a workload that has Pods cannot create the others. */
+function refusalOfMore({ object, owners = [object], events }: Given): string | undefined {
+  const { conditions = [] } = (object as WorkloadObject).status ?? {};
+  const failure = conditions.find(({ type, status }) => type === 'ReplicaFailure' && status === 'True');
+  const error = failure?.reason === 'FailedCreate' ? failure : currentRefusal(owners, events);
+  return error && refusalText(error).replace(/\.$/, '');
+}
+
+/** `found` explains the Pod of worstPod(); `others` are the other Pods. */
+function explainRefused(
+  { title, namespace, hints }: Given,
+  refusal: string,
+  found: Explanation,
+  others: readonly Pod[],
+): Explanation {
+  return {
+    sentence: `${title} cannot create more Pods: ${refusal}.`,
+    evidence: [found.sentence.replace(/\.$/, ''), ...found.evidence, ...stateLines(others)],
+    actions: [...refusalRemedies(refusal, namespace, hints), ...found.actions, describe(title, namespace, hints)],
+  };
+}
+
+const describe = (title: string, namespace: string, hints: Hints): Action => ({
+  description: 'see its conditions and Events',
+  command: hints.kubectl(`describe ${title.replace('/', ' ')} -n ${namespace}`),
+});
 
 type Titled = Pick<Given, 'title' | 'namespace' | 'pods' | 'hints'>;
 
@@ -241,15 +268,14 @@ export function explainPodless({ title, namespace, object, events, hints, now }:
             : spec?.schedule !== undefined
               ? `none of its Jobs has Pods now, its schedule is ${spec.schedule}`
               : 'they have not been created yet, or were deleted';
-  const type = title.replace('/', ' ');
   return {
     sentence: `${title} has no Pods: ${cause.replace(/\.$/, '')}.`,
     evidence:
       event === undefined ? [] : [`Event ${event.reason}, ${ago(lastTime(event), now)}: ${oneLine(event.message)}`],
     actions: [
-      ...missingAccount(cause, namespace, hints),
+      ...refusalRemedies(cause, namespace, hints),
       ...(idleness === undefined ? [] : [idleness.action]),
-      { description: 'see its conditions and Events', command: hints.kubectl(`describe ${type} -n ${namespace}`) },
+      describe(title, namespace, hints),
     ],
   };
 }

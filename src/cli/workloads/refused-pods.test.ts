@@ -17,12 +17,13 @@ test.each([
   expect(isRefusal(event('', kind, reason))).toBe(is);
 });
 
-test.each<[string, string, string, string]>([
+test.each<[string, string, string, string, string?]>([
   [
     'a quota',
     'Error creating: pods "x-1" is forbidden: exceeded quota: q, requested: pods=1, used: cpu=1,pods=0, limited: pods=0',
     'pods "x-1" is forbidden: exceeded quota: q, requested: pods=1, used: cpu=1,pods=0, limited: pods=0',
     'pods is forbidden: exceeded quota: q, limited: pods=0',
+    'kubectl edit quota q -n n',
   ],
   [
     'a StatefulSet',
@@ -30,9 +31,14 @@ test.each<[string, string, string, string]>([
     'pods "s-0" is forbidden: no',
     'pods is forbidden: no',
   ],
-])('the refusal of %s has the text of the API, and a cause that does not change', (_, message, text, cause) => {
-  expect(refusalOf(event(message), HINTS)).toEqual({ text, cause, hint: undefined, isPassing: false });
-});
+])(
+  'the refusal of %s has the text of the API, and a cause that does not change',
+  (_, message, text, cause, command) => {
+    const { hint, ...refusal } = refusalOf(event(message), HINTS);
+    expect(refusal).toEqual({ text, cause, isPassing: false });
+    expect(hint?.command).toBe(command);
+  },
+);
 
 const account = (name: string): string =>
   `Error creating: pods "x-1" is forbidden: error looking up service account n/${name}: serviceaccount "${name}" not found`;

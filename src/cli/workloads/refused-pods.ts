@@ -1,7 +1,8 @@
 /** Finds in Events why a workload cannot create its Pods. The status of a Job, StatefulSet or DaemonSet does not show the problem. Pure. */
-import type { CoreV1Event, Job } from '../../api/generated/types.ts';
+import type { CoreV1Event, DaemonSet, Job, StatefulSet } from '../../api/generated/types.ts';
+import { type KubeObject, uidOf } from '../../machinery/meta.ts';
 import type { Hints } from '../hints.ts';
-import { type Action, oneLine } from '../why/subject.ts';
+import { type Action, lastTime, oneLine } from '../why/subject.ts';
 
 /** The kinds that create Pods themselves. Deployments and CronJobs create them through ReplicaSets and Jobs. */
 const KINDS: readonly (string | undefined)[] = [
@@ -34,17 +35,57 @@ export function refusalOf(event: CoreV1Event, hints: Hints): Refusal {
   return {
     text,
     cause: text.replace(/\bpods "[^"]*"/g, 'pods').replace(/, (requested|used): \S*(?=,)/g, ''),
-    hint: missingAccount(text, event.involvedObject.namespace ?? 'default', hints)[0],
+    hint: refusalRemedies(text, event.involvedObject.namespace ?? 'default', hints)[0],
     isPassing: /serviceaccount "default" not found|status unknown for quota|already exists/.test(text),
   };
 }
 
-/** Returns how to create the ServiceAccount that the message misses. The message is that of upstream's admission plugin ServiceAccount. */
-export function missingAccount(message: string, namespace: string, hints: Hints): Action[] {
+/** Returns what to do about the error. The messages are those of upstream's admission plugins ServiceAccount and ResourceQuota. */
+export function refusalRemedies(message: string, namespace: string, hints: Hints): Action[] {
   const [, name] = /error looking up service account \S+: serviceaccount "([^"]+)" not found/.exec(message) ?? [];
-  if (name === undefined) return [];
-  const command = hints.kubectl(`create serviceaccount ${name} -n ${namespace}`);
-  return [{ description: 'create the ServiceAccount, and the Pods are created automatically', command }];
+  if (name !== undefined) {
+    const command = hints.kubectl(`create serviceaccount ${name} -n ${namespace}`);
+    return [{ description: 'create the ServiceAccount, and the Pods are created automatically', command }];
+  }
+  const [, quota] = /exceeded quota: ([^,\s]+),/.exec(message) ?? [];
+  if (quota === undefined) return [];
+  const description = `raise the quota ${quota}, or lower the number of Pods or what they request`;
+  return [{ description, command: hints.kubectl(`edit quota ${quota} -n ${namespace}`) }];
+}
+
+const LACKS_PODS: { readonly [kind: string]: (object: KubeObject) => boolean } = {
+  Job: (object) => {
+    const { spec, status } = object as Job;
+    const left = (spec?.completions ?? Number.POSITIVE_INFINITY) - (status?.succeeded ?? 0);
+    return wantsPods(object as Job) && (status?.active ?? 0) < Math.min(spec?.parallelism ?? 1, left);
+  },
+  StatefulSet: (object) => {
+    const { spec, status } = object as StatefulSet;
+    return (status?.replicas ?? 0) < (spec?.replicas ?? 1);
+  },
+  DaemonSet: (object) => {
+    const { currentNumberScheduled = 0, desiredNumberScheduled = 0 } = (object as DaemonSet).status ?? {};
+    return currentNumberScheduled < desiredNumberScheduled;
+  },
+};
+
+/** The kinds that report only in Events that they cannot create Pods. The others have the condition ReplicaFailure. */
+export const SILENT_KINDS: readonly string[] = Object.keys(LACKS_PODS);
+
+/** Returns whether an object of SILENT_KINDS has fewer Pods than it wants now. */
+export const lacksPods = (kind: string, object: KubeObject): boolean =>
+  object.metadata.deletionTimestamp === undefined && LACKS_PODS[kind]?.(object) === true;
+
+/** Returns the newest of `events` that reports why an object of SILENT_KINDS still lacks Pods. */
+export function currentRefusal(owners: readonly KubeObject[], events: readonly CoreV1Event[]): CoreV1Event | undefined {
+  return owners
+    .filter((owner) => lacksPods(owner.kind, owner))
+    .flatMap((owner) => {
+      const own = events.filter(({ involvedObject }) => involvedObject.uid === uidOf(owner));
+      const created = Math.max(0, ...own.filter(({ reason }) => reason === 'SuccessfulCreate').map(lastTime));
+      return own.filter((event) => isRefusal(event) && lastTime(event) > created);
+    })
+    .sort((a, b) => lastTime(b) - lastTime(a))[0];
 }
 
 const hasCondition = ({ status }: Job, type: string): boolean =>

@@ -38,26 +38,16 @@ export async function explainWorkload(
     );
   const workload = { kind: type.kind, name, namespace };
   const { object, owners, pods } = found;
-  const given = {
-    title: `${type.names[0]}/${name}`,
-    namespace,
-    object,
-    pods,
-    owners,
-    events: [],
-    hints,
-    now: Date.now(),
-  };
+  const events = await Promise.all(
+    owners.map(async (owner) => {
+      const fieldSelector = `involvedObject.uid=${uidOf(owner)}`;
+      return (await client.resource<CoreV1Event>(EVENTS).list({ namespace, fieldSelector })).items;
+    }),
+  );
+  const title = `${type.names[0]}/${name}`;
+  const given = { title, namespace, object, pods, owners, events: events.flat(), hints, now: Date.now() };
   const pod = worstPod(object, pods, owners);
-  if (pod === undefined) {
-    const events = await Promise.all(
-      owners.map(async (owner) => {
-        const fieldSelector = `involvedObject.uid=${uidOf(owner)}`;
-        return (await client.resource<CoreV1Event>(EVENTS).list({ namespace, fieldSelector })).items;
-      }),
-    );
-    return { workload, life: undefined, explanation: explainPodless({ ...given, events: events.flat() }) };
-  }
+  if (pod === undefined) return { workload, life: undefined, explanation: explainPodless(given) };
   const life = await lifeOf(client, pod);
   return { workload, life, explanation: explainByPod(given, pod, await explainLife(life)) };
 }
