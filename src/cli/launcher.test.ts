@@ -32,9 +32,17 @@ const file = (path: string): string => {
   return join(folder, path);
 };
 
+const copyLauncher = (root: string): void => copyFileSync(join(REPOSITORY, 'bin/lifepod'), file(`${root}/bin/lifepod`));
+
+/** Makes `folder/root` a package without dependencies. */
+function layOutPackage(root: string): void {
+  copyLauncher(root);
+  writeFileSync(file(`${root}/dist/cli/main.js`), '');
+}
+
 /** Makes `folder` a clone or package whose main module has the path `main`. */
 function layOut(main: string, code: string): void {
-  copyFileSync(join(REPOSITORY, 'bin/lifepod'), file('bin/lifepod'));
+  copyLauncher('.');
   symlinkSync(process.execPath, file('node_modules/node/bin/node'));
   writeFileSync(file('package.json'), '{"type":"module"}');
   writeFileSync(file(main), code);
@@ -100,7 +108,7 @@ test.skipIf(process.geteuid?.() !== 0).each<{
 ])('bin/lifepod caches code only in folders that no other user can change: %j', async (each) => {
   const { user = 0, owner = 0, mode = 0o755, set = {}, cache } = each;
   chmodSync(folder, 0o755);
-  copyFileSync(join(REPOSITORY, 'bin/lifepod'), file('bin/lifepod'));
+  layOutPackage('.');
   writeFileSync(file('node_modules/node/bin/node'), '#!/bin/sh\necho "$NODE_COMPILE_CACHE"\n', { mode: 0o755 });
   const home = join(folder, 'home');
   const other = join(folder, 'other');
@@ -133,7 +141,7 @@ function nodeAt(path: string, version: string, knowsOptions = true): void {
 const PACKAGE = 'lib/node_modules/lifepod';
 
 function launched(root: string, env: Record<string, string> = {}, words: string[] = []): Promise<CommandResult> {
-  copyFileSync(join(REPOSITORY, 'bin/lifepod'), file(`${root}/bin/lifepod`));
+  layOutPackage(root);
   const PATH = `${folder}/first bin:${folder}/second`;
   return runCommand(join(folder, root, 'bin/lifepod'), words, { env: { PATH, ...env } });
 }
@@ -165,6 +173,29 @@ test.each([
   expect(realpathSync(stdout.trim())).toBe(join(folder, path));
   // The launcher names the folder if only the PATH leads to it.
   expect(stderr.trim()).toBe(first < 4 ? '' : dirname(join(folder, path)));
+});
+
+test.each([
+  ['bin', PACKAGE],
+  ['local/node_modules/.bin', 'local/node_modules/lifepod'],
+])(
+  'a copy of the launcher in %s, where npm makes a symbolic link, runs the package and its Node.js',
+  async (bin, root) => {
+    layOutPackage(root);
+    nodeAt(`${root}/node_modules/node/bin/node`, 'v24.0.0');
+    copyFileSync(join(REPOSITORY, 'bin/lifepod'), file(`${bin}/lifepod`));
+    const { stdout } = await runCommand(join(folder, bin, 'lifepod'), [], { env: { PATH: '' } });
+    expect(stdout.trim()).toBe(join(folder, root, 'node_modules/node/bin/node'));
+  },
+);
+
+test('a copy of the launcher without its package says what to run', async () => {
+  copyLauncher('.');
+  expect(await runCommand(file('bin/lifepod'), [])).toEqual({
+    code: 1,
+    stdout: '',
+    stderr: `lifepod: ${folder}/bin/lifepod is a copy of the launcher without its package: run bin/lifepod in the folder of the package, such as PREFIX/lib/node_modules/lifepod, or a symbolic link to it\n`,
+  });
 });
 
 test('bin/lifepod accepts a Node.js that is newer than 24', async () => {
@@ -224,7 +255,7 @@ test.skipIf(process.geteuid?.() !== 0).each<{ user?: number; invoker?: number; o
 ])('the command that installs Node.js has sudo if its user may not write there: %j', async (each) => {
   const { user = 0, invoker = 0, owner, sudo } = each;
   chmodSync(folder, 0o755);
-  for (const root of ['clone', PACKAGE]) copyFileSync(join(REPOSITORY, 'bin/lifepod'), file(`${root}/bin/lifepod`));
+  for (const root of ['clone', PACKAGE]) layOutPackage(root);
   for (const place of ['clone', 'lib']) chownSync(join(folder, place), owner, owner);
   const env = ['env', 'PATH=/nonexistent', `SUDO_UID=${invoker}`];
   const said = async (root: string): Promise<string> => {
