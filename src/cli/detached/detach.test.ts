@@ -13,10 +13,15 @@ import { type EngineStop, outputOf, printReady, stopText } from '../up.ts';
 import { interruption, startError, startReport } from './detach.ts';
 import { interruptedStart, withRemains } from './interrupted-start.ts';
 
-function started() {
+function started(isHalted = false) {
   const [timers, said, killed] = [createVirtualTimers(), [] as string[], [] as unknown[]];
-  const child = Object.assign(new EventEmitter(), { kill: (signal?: unknown) => killed.push(signal) > 0 });
-  const report = startReport(child as never, timers, (why) => said.push(why));
+  const child = Object.assign(new EventEmitter(), { pid: 7, kill: (signal?: unknown) => killed.push(signal) > 0 });
+  const report = startReport(
+    child as never,
+    timers,
+    (why) => said.push(why),
+    () => isHalted,
+  );
   return { timers, said, killed, child, report };
 }
 
@@ -26,19 +31,31 @@ test('up --detach stops an engine whose node is not ready after 60 s, and report
   timers.advance(59_999);
   expect([said, killed]).toEqual([['no network'], []]);
   timers.advance(1);
-  expect(killed).toEqual(['SIGTERM']);
+  expect(killed).toEqual(['SIGTERM', 'SIGCONT']);
   child.emit('message', { error: 'stopped by SIGTERM' });
   expect(await report).toEqual({ error: 'the node is not ready after 60 s: no network' });
 });
 
 test('up --detach waits longer than 60 s for an engine without a report, and stops it when it reports that its node is not ready', async () => {
-  const { timers, killed, child, report } = started();
+  const { timers, said, killed, child, report } = started();
   timers.advance(120_000);
-  expect(killed).toEqual([]);
+  expect([said, killed]).toEqual([['the engine (PID 7) is still starting; Ctrl+C stops it'], []]);
   child.emit('message', { waiting: 'no network' });
-  expect(killed).toEqual(['SIGTERM']);
+  expect(killed).toEqual(['SIGTERM', 'SIGCONT']);
   child.emit('exit', 1);
   expect(await report).toEqual({ error: 'the node is not ready after 60 s: no network' });
+});
+
+test('up --detach stops an engine that is suspended after 60 s, and kills it if it does not end', async () => {
+  const { timers, said, killed, child, report } = started(true);
+  timers.advance(60_000);
+  expect(killed).toEqual(['SIGTERM', 'SIGCONT']);
+  timers.advance(15_000);
+  expect([said, killed]).toEqual([[], ['SIGTERM', 'SIGCONT', 'SIGKILL']]);
+  child.emit('exit', null);
+  expect(await report).toEqual({
+    error: 'the node is not ready after 60 s: the process of the engine (PID 7) was suspended',
+  });
 });
 
 test('up --detach returns the report of a ready engine, and undefined for an engine that exits without a report', async () => {

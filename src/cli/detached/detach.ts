@@ -22,6 +22,8 @@ import { dataDirOwner, ensureDataDir, UserError } from '../../platform/files.ts'
 import { removeFolders } from '../../platform/folders/folders.ts';
 import { nodePlatform, systemTimers } from '../../platform/node-js.ts';
 import type { Timers } from '../../platform/platform.ts';
+import { isSuspended } from '../../platform/processes.ts';
+import { hintsFor } from '../hints.ts';
 import { orOtherFolder, readableFolders } from '../kubeconfig/engine-folders.ts';
 import { InterruptedError, type InterruptingSignal } from '../signals.ts';
 import { printWaiting, type ReadyEngine, type StartReport } from '../up.ts';
@@ -29,8 +31,11 @@ import { printWaiting, type ReadyEngine, type StartReport } from '../up.ts';
 /** A longer lifepod.log is renamed to lifepod.log.1 before an engine starts in the background. */
 const LONG_LOG_BYTES = 10 * 1024 * 1024;
 
-/** A starting engine that has reported why its node is not ready is stopped after this time. */
+/** A starting engine that is suspended, or has reported why its node is not ready, is stopped after this time. */
 const PATIENCE_MILLIS = 60_000;
+
+/** An engine that is to stop but hangs is killed after this time. */
+const STOP_MILLIS = 15_000;
 
 const MAIN = process.argv[1] ?? '';
 
@@ -83,7 +88,7 @@ async function startUntil(options: UpOptions, stop: AbortSignal): Promise<ReadyE
     stdio: ['ignore', log, log, 'ipc'],
   });
   closeSync(log);
-  const interrupt = (): void => void child.kill('SIGTERM');
+  const interrupt = (): void => stopEngine(child, systemTimers());
   stop.addEventListener('abort', interrupt, { once: true });
   try {
     const exited = once(child, 'exit');
@@ -94,8 +99,13 @@ async function startUntil(options: UpOptions, stop: AbortSignal): Promise<ReadyE
     await exited;
     // The log of an engine that reported its failure or was interrupted is of no use.
     if (stop.aborted || report !== undefined) removeLog(dataDir, isNewLog ? [logPath] : [], created);
-    if (stop.aborted) throw stop.reason;
-    if (report !== undefined && 'error' in report) throw new UserError(startError(report.error, dataDir, process.env));
+    const killed = child.signalCode === 'SIGKILL' ? killedText(child.pid, dataDir) : '';
+    const { reason } = stop;
+    if (stop.aborted && killed !== '' && reason instanceof InterruptedError)
+      throw new InterruptedError(`${reason.message}${killed}`, reason.signal);
+    if (stop.aborted) throw reason;
+    if (report !== undefined && 'error' in report)
+      throw new UserError(`${startError(report.error, dataDir, process.env)}${killed}`);
     throw new UserError(`the engine exited before it was ready: see its log ${logPath}`);
   } finally {
     stop.removeEventListener('abort', interrupt);
@@ -163,17 +173,30 @@ export function openLog(path: string): number {
   return openSync(path, constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | constants.O_NOFOLLOW, 0o600);
 }
 
-type StartedProcess = Pick<ChildProcess, 'on' | 'once' | 'kill'>;
+const killedText = (pid: number | undefined, dataDir: string): string =>
+  `; the engine (PID ${pid}) did not end and was killed: '${hintsFor({ dataDir }, process.env).engine('down')}' removes what it has left`;
+
+type StartedProcess = Pick<ChildProcess, 'on' | 'once' | 'kill' | 'pid'>;
+
+/** Stops an engine that is starting. A suspended one continues, so that it ends cleanly. Kills one that has not ended after STOP_MILLIS. */
+function stopEngine(child: StartedProcess, timers: Timers): void {
+  child.kill('SIGTERM');
+  child.kill('SIGCONT');
+  const timer = timers.at(timers.now() + STOP_MILLIS, () => void child.kill('SIGKILL'));
+  child.once('exit', () => timer.cancel());
+}
 
 /**
  * Resolves with the report of a starting engine that it is ready or has failed; with undefined if its process exits without a report. An
- * engine that has reported why its node is not ready is stopped after PATIENCE_MILLIS; the error then contains the latest reason. An engine
- * that reports nothing has no time limit, because the machine may be slow. Rejects if the process cannot be started.
+ * engine that has reported why its node is not ready is stopped after PATIENCE_MILLIS; the error then contains the latest reason. So is a
+ * suspended engine. Any other that reports nothing has no time limit, because the machine may be slow; `waiting` is called then. Rejects if
+ * the process cannot be started.
  */
 export function startReport(
   child: StartedProcess,
   timers: Timers,
   waiting: Waiting,
+  isHalted = isSuspended,
 ): Promise<{ ready: ReadyEngine } | { error: string } | undefined> {
   let why: string | undefined;
   let isLate = false;
@@ -181,10 +204,13 @@ export function startReport(
   const giveUp = (): void => {
     if (!isLate || why === undefined || timeoutError !== undefined) return;
     timeoutError = `the node is not ready after ${PATIENCE_MILLIS / 1000} s: ${why}`;
-    child.kill('SIGTERM');
+    stopEngine(child, timers);
   };
   const timer = timers.at(timers.now() + PATIENCE_MILLIS, () => {
     isLate = true;
+    const { pid = 0 } = child;
+    if (why === undefined && isHalted(pid)) why = `the process of the engine (PID ${pid}) was suspended`;
+    if (why === undefined) waiting(`the engine (PID ${pid}) is still starting; Ctrl+C stops it`);
     giveUp();
   });
   const reported = new Promise<{ ready: ReadyEngine } | { error: string } | undefined>((resolve, reject) => {
