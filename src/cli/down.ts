@@ -7,14 +7,14 @@ import { join } from 'node:path';
 import { resourcePrefix } from '../apiserver/cache/keys.ts';
 import { requireLocalEngine } from '../engine/data-folder/engine-processes.ts';
 import { checkDataFormat } from '../engine/data-folder/format.ts';
-import { isStarting, isStopping, untilStarted } from '../engine/data-folder/lock-line.ts';
+import { isStarting, isStopping, untilReleasedBy, untilStarted } from '../engine/data-folder/lock-line.ts';
 import { connectOwnRuntime } from '../engine/engine-runtime.ts';
 import { clearMachine, hasPodFolders } from '../engine/leftovers.ts';
 import { requireRoot } from '../engine/machine-checks.ts';
 import { type EngineRecord, readEngineRecord, resolveSettings } from '../engine/settings.ts';
 import { clearFirstStart, recordDown, settledRecord } from '../engine/start/first-start.ts';
 import { dropBallast } from '../platform/disk-reserve.ts';
-import { dataDirOwner, dataDirReleased, lockDataDir, UserError } from '../platform/files.ts';
+import { dataDirOwner, lockDataDir, UserError } from '../platform/files.ts';
 import { nodePlatform } from '../platform/node-js.ts';
 import { untilAborted } from '../platform/on-abort.ts';
 import { sendSignal } from '../platform/processes.ts';
@@ -120,7 +120,7 @@ async function runningEngine(dataDir: string, say: Say, signal: AbortSignal): Pr
   const pid = dataDirOwner(dataDir);
   if (pid === undefined || !isStopping(dataDir)) return pid;
   say(`waiting until the engine (PID ${pid}) has stopped`);
-  await untilAborted(signal, dataDirReleased(dataDir, signal));
+  await untilReleasedBy(dataDir, pid, signal);
   return dataDirOwner(dataDir);
 }
 
@@ -156,7 +156,7 @@ async function endFirstStart(
   }
   if (pid !== undefined) {
     say(`stopping the engine, which has not become ready (PID ${pid})`);
-    const released = dataDirReleased(dataDir, settings.signal);
+    const released = untilReleasedBy(dataDir, pid, settings.signal);
     sendSignal(pid, 'SIGTERM');
     await released;
     // The engine may have become ready before it received the signal.

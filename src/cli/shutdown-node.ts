@@ -2,10 +2,11 @@
 
 import { copyOfInvoker } from '../engine/certificates/user-kubeconfigs.ts';
 import { requireLocalEngine } from '../engine/data-folder/engine-processes.ts';
+import { untilReleasedBy } from '../engine/data-folder/lock-line.ts';
 import { lostText } from '../engine/data-folder/lost-folder.ts';
 import { requireRoot } from '../engine/machine-checks.ts';
 import { readEngineRecord, type ShutdownOutcome } from '../engine/settings.ts';
-import { dataDirOwner, dataDirReleased, UserError } from '../platform/files.ts';
+import { dataDirOwner, UserError } from '../platform/files.ts';
 import { sendSignal } from '../platform/processes.ts';
 import { startDetached } from './detached/detach.ts';
 import { type Hints, hintsFor } from './hints.ts';
@@ -60,7 +61,7 @@ async function shutDownEngine(dataDir: string, hints: Hints): Promise<ShutdownOu
     pid = dataDirOwner(dataDir);
   } else requireLocalEngine(dataDir, pid);
   if (pid === undefined) throw new UserError(`the engine stopped unexpectedly: see its log ${dataDir}/lifepod.log`);
-  const released = dataDirReleased(dataDir, new AbortController().signal);
+  const released = untilReleasedBy(dataDir, pid, new AbortController().signal);
   say(`ending the Pods and the engine (PID ${pid})`);
   sendSignal(pid, SHUT_DOWN_NODE);
   // Until now, startDetached() has handled SIGINT: it stops the engine that it starts.

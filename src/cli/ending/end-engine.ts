@@ -1,8 +1,9 @@
 /** Ends the Pods of a running engine through its API, then stops the engine, for `lifepod down`. */
 import type { HttpClient } from '../../client/http-client.ts';
+import { untilReleasedBy } from '../../engine/data-folder/lock-line.ts';
 import { connectOwnRuntime, runtimeAnswers } from '../../engine/engine-runtime.ts';
 import type { EngineRecord } from '../../engine/settings.ts';
-import { dataDirOwner, dataDirReleased, UserError } from '../../platform/files.ts';
+import { dataDirOwner, UserError } from '../../platform/files.ts';
 import { nodePlatform, systemTimers } from '../../platform/node-js.ts';
 import { untilAborted } from '../../platform/on-abort.ts';
 import type { Platform } from '../../platform/platform.ts';
@@ -54,7 +55,7 @@ export async function endEngine(
   const client = await connectEngine(dataDir, pid);
   await turn.share();
   const waiting = new AbortController();
-  const released = dataDirReleased(dataDir, waiting.signal);
+  const released = untilReleasedBy(dataDir, pid, waiting.signal);
   released.catch(() => undefined);
   const ended = new AbortController();
   void released.then(

@@ -3,7 +3,8 @@ import { existsSync } from 'node:fs';
 import { type HttpClient, type HttpClientOptions, httpClient } from '../../client/http-client.ts';
 import { readKubeconfig } from '../../client/kubeconfig.ts';
 import { isSilence } from '../../client/silence.ts';
-import { isStarting, untilStarted } from '../../engine/data-folder/lock-line.ts';
+import { visibleOwner } from '../../engine/data-folder/engine-processes.ts';
+import { isStarting, untilReleasedBy, untilStarted } from '../../engine/data-folder/lock-line.ts';
 import { kubeconfigPath } from '../../engine/settings.ts';
 import { dataDirOwner, UserError } from '../../platform/files.ts';
 import { missingKubeconfig } from '../hints.ts';
@@ -59,4 +60,10 @@ export async function engineStarted(
   if (!isStarting(dataDir) || dataDirOwner(dataDir) === undefined) return;
   say('waiting until the engine has started');
   await untilStarted(dataDir, signal);
+}
+
+/** Resolves when the engine that has the lock of the data folder now has released it; at once if no engine has it. */
+export async function untilEngineEnds(dataDir: string, signal: AbortSignal): Promise<void> {
+  const pid = visibleOwner(dataDir);
+  if (pid !== undefined) await untilReleasedBy(dataDir, pid, signal);
 }

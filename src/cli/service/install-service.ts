@@ -31,16 +31,9 @@ import {
   type UpOptions,
 } from '../../engine/settings.ts';
 import { gitCommit, SERVED_VERSION } from '../../engine/version.ts';
-import {
-  dataDirOwner,
-  dataDirReleased,
-  isSessionEngine,
-  readTextIfPresent,
-  UserError,
-  writeFileAtomic,
-} from '../../platform/files.ts';
+import { dataDirOwner, isSessionEngine, readTextIfPresent, UserError, writeFileAtomic } from '../../platform/files.ts';
 import { systemTimers } from '../../platform/node-js.ts';
-import { findProgram, processAgeMillis, runCommand, runCommandOk, sendSignal } from '../../platform/processes.ts';
+import { findProgram, processAgeMillis, runCommand } from '../../platform/processes.ts';
 import { silentLog } from '../../platform/silent-log.ts';
 import { startDetached } from '../detached/detach.ts';
 import { hintsFor } from '../hints.ts';
@@ -48,6 +41,7 @@ import { engineStarted } from '../kubeconfig/engine-client.ts';
 import { grantKubeconfig, printKubeconfig } from '../kubeconfig/own-kubeconfig.ts';
 import { checkOptions, otherOptions, takeOverUnused } from '../session/engine-use.ts';
 import { printReady, type ReadyEngine } from '../up.ts';
+import { handOver, servicePid, systemctl } from './hand-over.ts';
 import { journalCommand } from './not-running.ts';
 import { type EngineVersion, restartReason } from './restart-reason.ts';
 import { serviceState } from './service-state.ts';
@@ -57,8 +51,6 @@ import { dataDirOf, ENGINE_UNIT, nodeFolderFor, type Service, UNIT_FOLDER, UNITS
 const READY_MILLIS = 300_000;
 
 const LAUNCHER = fileURLToPath(new URL('../../../bin/lifepod', import.meta.url));
-
-export const systemctl = (...args: string[]): Promise<string> => runCommandOk('systemctl', args);
 
 const WITHOUT_SYSTEMD = {
   '--install-service':
@@ -160,9 +152,6 @@ function serviceOf({ dataDir, logLevel, logFormat }: UpOptions, record: EngineRe
   };
 }
 
-const servicePid = async (): Promise<number> =>
-  Number(await systemctl('show', '--property=MainPID', '--value', ENGINE_UNIT));
-
 async function runningVersion(dataDir: string): Promise<EngineVersion | undefined> {
   try {
     const client = await clientFromKubeconfig(kubeconfigPath(dataDir));
@@ -193,25 +182,6 @@ async function startOutsideService(options: UpOptions): Promise<ReadyEngine> {
       process.stderr.write('this start has failed: the service lifepod is started again with its former options\n');
     }
     throw error;
-  } finally {
-    process.off('SIGINT', ignore);
-  }
-}
-
-/** Lets systemd run the engine, without waiting for its start. First stops an engine that systemd does not run. */
-async function handOver(dataDir: string, mustRestart: boolean): Promise<void> {
-  // An interrupt between the two engines would leave the Pods without one.
-  const ignore = (): void => undefined;
-  process.on('SIGINT', ignore);
-  try {
-    await systemctl('daemon-reload');
-    const owner = dataDirOwner(dataDir);
-    if (owner !== undefined && owner !== (await servicePid())) {
-      sendSignal(owner, 'SIGTERM');
-      await dataDirReleased(dataDir, new AbortController().signal);
-    } else if (owner !== undefined && mustRestart) await systemctl('restart', '--no-block', ENGINE_UNIT);
-    await systemctl('enable', '--quiet', ...UNITS);
-    await systemctl('start', '--no-block', ...UNITS);
   } finally {
     process.off('SIGINT', ignore);
   }

@@ -5,7 +5,8 @@ import { requireRoot } from '../../engine/machine-checks.ts';
 import { readTextIfPresent } from '../../platform/files.ts';
 import { CommandError } from '../../platform/processes.ts';
 import { hintsFor } from '../hints.ts';
-import { requireOwnUnits, requireSystemd, systemctl } from './install-service.ts';
+import { systemctl } from './hand-over.ts';
+import { requireOwnUnits, requireSystemd } from './install-service.ts';
 import { dataDirOf, ENGINE_UNIT, UNIT_FOLDER, UNITS } from './units.ts';
 
 /** Calls `endAll` to end the Pods and the engine. Rejects with a UserError if the units are not those of this engine. */

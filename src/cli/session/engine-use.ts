@@ -21,7 +21,7 @@ import { differentOptions } from '../../engine/options/different-options.ts';
 import { readEngineRecord, resolveSettings, type UpOptions, usesPrivateContainerd } from '../../engine/settings.ts';
 import { settledRecord } from '../../engine/start/first-start.ts';
 import { refuseRuntimeChange } from '../../engine/start/runtime-change.ts';
-import { dataDirOwner, dataDirReleased, ensureDataDir, isSessionEngine, UserError } from '../../platform/files.ts';
+import { dataDirOwner, ensureDataDir, isSessionEngine, UserError } from '../../platform/files.ts';
 import { removeFolders } from '../../platform/folders/folders.ts';
 import { nodePlatform, systemTimers } from '../../platform/node-js.ts';
 import { onAbort } from '../../platform/on-abort.ts';
@@ -30,7 +30,7 @@ import { onlyFinalizersLeft } from '../end-pods.ts';
 import { isBeingEnded, takeTurn } from '../ending/turns.ts';
 import { errorLine, failureText } from '../failures.ts';
 import { hintsFor, waysToStop } from '../hints.ts';
-import { engineClient } from '../kubeconfig/engine-client.ts';
+import { engineClient, untilEngineEnds } from '../kubeconfig/engine-client.ts';
 import { kubeconfigNotes, usableKubeconfig } from '../kubeconfig/own-kubeconfig.ts';
 import { readyText } from '../up.ts';
 import { keptPodsLine } from '../workloads/kept-pods.ts';
@@ -139,7 +139,7 @@ export async function untilReady(dataDir: string, say: Say, stop: AbortSignal): 
     if (isReady) ready.resolve();
   };
   onAbort(stop, () => ready.reject(stop.reason));
-  dataDirReleased(dataDir, signal).then(
+  untilEngineEnds(dataDir, signal).then(
     () => ready.reject(new UserError(`the engine of ${dataDir} has stopped`)),
     () => undefined,
   );
@@ -208,7 +208,7 @@ export type EngineEnd = 'down' | 'stopped' | 'failed';
  */
 export async function engineEnded(dataDir: string, record: OwnRecord, signal: AbortSignal): Promise<EngineEnd> {
   const ofSession = isSessionEngine(dataDir);
-  await dataDirReleased(dataDir, signal).catch((error: unknown) => {
+  await untilEngineEnds(dataDir, signal).catch((error: unknown) => {
     if (!signal.aborted) throw error;
     return new Promise<never>(() => undefined);
   });

@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
@@ -12,6 +12,7 @@ import {
   lockForStart,
   recordStarted,
   recordStopping,
+  untilReleasedBy,
   untilStarted,
 } from './lock-line.ts';
 
@@ -71,6 +72,30 @@ test('untilStarted waits until an engine has recorded that it has started, or ha
   await ends;
   await untilStarted(folder, signal);
   expect([isStarting(folder), order]).toEqual([true, ['starts', 'resolved', 'ends', 'resolved']]);
+});
+
+test('untilReleasedBy also resolves if another process takes the lock as soon as the engine has ended', async () => {
+  const { signal } = new AbortController();
+  const engine = lockForStart(folder, 'engine');
+  const order: string[] = [];
+  const waits = untilReleasedBy(folder, process.pid, signal).then(() => order.push('resolved'));
+  recordStarted(folder);
+  recordStopping(folder);
+  forgetOwner(folder);
+  // The lock stays locked, as if the kernel had given it to the next engine instead of the waiting process.
+  order.push('next engine');
+  writeFileSync(lockPath(folder), `${process.pid + 1} engine starting\n`);
+  await waits;
+  expect(order).toEqual(['next engine', 'resolved']);
+  await untilReleasedBy(folder, process.pid, signal);
+  const ends = untilReleasedBy(folder, process.pid + 1, signal);
+  engine.release();
+  await ends;
+});
+
+test('untilReleasedBy resolves if a failed first start has removed the lock file', async () => {
+  await untilReleasedBy(folder, process.pid, new AbortController().signal);
+  expect(readdirSync(folder)).toEqual([]);
 });
 
 test('untilStarted rejects when its signal aborts', async () => {

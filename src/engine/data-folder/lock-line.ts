@@ -76,17 +76,34 @@ export const isStarting = (dataDir: string): boolean => wordsOf(textIn(dataDir))
 export const isStopping = (dataDir: string): boolean => wordsOf(textIn(dataDir))[2] === STOPPING;
 
 /** Resolves when no engine in the data folder is starting: it serves its API, or it has ended. Rejects if `signal` aborts. */
-export async function untilStarted(dataDir: string, signal: AbortSignal): Promise<void> {
+export const untilStarted = (dataDir: string, signal: AbortSignal): Promise<void> =>
+  untilChanged(dataDir, () => !isStarting(dataDir), signal);
+
+/**
+ * Resolves when the process `pid` has released the lock of the data folder. Rejects if `signal` aborts. Does not wait for the lock alone,
+ * because another process, such as an engine that systemd starts, may take it at once, and then keeps it.
+ */
+export const untilReleasedBy = (dataDir: string, pid: number, signal: AbortSignal): Promise<void> =>
+  untilChanged(dataDir, () => ![String(pid), ''].includes(wordsOf(textIn(dataDir))[0] ?? ''), signal);
+
+/**
+ * Resolves when the line of the lock file fulfills `isOver`, when no process has the lock, or when there is no such file. Rejects if
+ * `signal` aborts.
+ */
+async function untilChanged(dataDir: string, isOver: () => boolean, signal: AbortSignal): Promise<void> {
   const over = new AbortController();
-  const started = Promise.withResolvers<void>();
+  const changed = Promise.withResolvers<void>();
   const look = (): void => {
-    if (!isStarting(dataDir)) started.resolve();
+    if (isOver()) changed.resolve();
   };
-  const watcher = watch(lockPath(dataDir), { signal: over.signal }, look);
-  watcher.once('error', started.reject);
   try {
+    const watcher = watch(lockPath(dataDir), { signal: over.signal }, look);
+    watcher.once('error', changed.reject);
     look();
-    await untilAborted(signal, Promise.race([started.promise, dataDirReleased(dataDir, over.signal)]));
+    await untilAborted(signal, Promise.race([changed.promise, dataDirReleased(dataDir, over.signal)]));
+  } catch (error) {
+    // A first start that has failed removes the file.
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
   } finally {
     over.abort();
   }
