@@ -29,7 +29,7 @@ export function registryAdvice(pull: PullOfPod, reference: string, message: stri
   switch (registryProblem(message)?.cause) {
     case 'tls':
       return {
-        description: `if the registry speaks TLS, name https://${registry} and its certificate authority in ${file}: without this file, registries on loopback are asked with plain HTTP`,
+        description: `if the registry speaks TLS, name https://${registry} and its certificate authority in ${file}: without it, a registry on loopback is asked with plain HTTP; if the file does so already, check the name of the image`,
       };
     case 'plain':
       return { description: `the registry does not speak TLS: name http://${registry} in ${file}` };
