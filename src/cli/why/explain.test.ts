@@ -284,6 +284,14 @@ explains({
     advice:
       /^it is on this node: set imagePullPolicy: IfNotPresent \(or use a tag other than latest\), and recreate the Pod\ncheck the name, and whether the registry answers$/,
   },
+  'a failed pull with imagePullPolicy Always of an image that the node may have, as it reports five names': {
+    spec: { containers: [{ name: 'app', image: 'x:6', imagePullPolicy: 'Always' }] },
+    status: { conditions: UNREADY, containerStatuses: [waiting('app', 'ErrImagePull', 'no', { image: '' })] },
+    nodes: [withImages('x:1', 'x:2', 'x:3', 'x:4', 'x:5')],
+    sentence: /cannot be pulled \(no\)/,
+    advice:
+      /its imagePullPolicy is Always, so the node pulls it even if it has it, as 'lifepod image list' shows: set imagePullPolicy: IfNotPresent, and recreate the Pod\nif the node does not have it, load it from an archive/,
+  },
   'a proxy that does not answer': {
     status: {
       conditions: UNREADY,

@@ -135,9 +135,12 @@ function remedies(subject: Advised, shown: readonly Shown[]): { ofPresent: Actio
   const isAlways = (each: Shown): boolean => policyOf(subject, each) === 'Always';
   const present = shown.filter((each) => isAlways(each) && isOnNode(subject, each));
   const missing = shown.filter((each) => !present.includes(each));
-  const always = missing.some(isAlways)
-    ? `its ${policyField(subject, missing)} is Always, so loading the image is not enough: also ${neverAlways(subject, missing)}`
-    : undefined;
+  const mayBePresent = missing.some(isAlways) && isListCut(subject);
+  const always = mayBePresent
+    ? `its ${policyField(subject, missing)} is Always, so the node pulls it even if it has it, as '${subject.hints.engine('image list')}' shows: ${neverAlways(subject, missing)}`
+    : missing.some(isAlways)
+      ? `its ${policyField(subject, missing)} is Always, so loading the image is not enough: also ${neverAlways(subject, missing)}`
+      : undefined;
   const never = shown.some(mayPull)
     ? undefined
     : `or let the node pull it: set ${policyField(subject, shown)}: IfNotPresent, and recreate the Pod`;
@@ -147,7 +150,13 @@ function remedies(subject: Advised, shown: readonly Shown[]): { ofPresent: Actio
     ofMissing:
       missing.length === 0
         ? []
-        : [...action(always), ...makeImage(subject, missing), loadArchive(subject, missing), ...action(never)],
+        : [
+            ...action(always),
+            ...[...makeImage(subject, missing), loadArchive(subject, missing)].map((each) =>
+              mayBePresent ? { ...each, description: `if the node does not have it, ${each.description}` } : each,
+            ),
+            ...action(never),
+          ],
   };
 }
 
@@ -221,6 +230,12 @@ function storedImage(pod: Living['pod'], shown: Shown): string {
 
 const isOnNode = ({ pod, node }: Advised, shown: Shown): boolean =>
   (node?.status?.images ?? []).some(({ names }) => names?.includes(storedImage(pod, shown)));
+
+/** Returns whether the node may have more images, or more names of them, than it reports: at most 50, with 5 names each. Source: v1.33. */
+const isListCut = ({ node }: Advised): boolean => {
+  const images = node?.status?.images ?? [];
+  return images.length >= 50 || images.some(({ names = [] }) => names.length >= 5);
+};
 
 function makeImage({ pod, hints }: Advised, shown: readonly Shown[]): Action[] {
   const images = new Set(shown.map((each) => wantedImage(pod, each).reference).filter(isMakeable));
