@@ -18,12 +18,20 @@ const portAt = ({ protocol, hostPort }: ContainerPort, address?: string): string
 export const portKeysOf = (pod: Pod): Set<string> =>
   new Set(hostPortsOf(pod).flatMap((port) => [portAt(port, addressOf(port)), portAt(port)]));
 
+const isTakenOn = (port: ContainerPort, onNode: Pick<PodsOnNode, 'usesPort'>): boolean =>
+  addressOf(port) === EVERY_ADDRESS
+    ? onNode.usesPort(portAt(port))
+    : onNode.usesPort(portAt(port, addressOf(port))) || onNode.usesPort(portAt(port, EVERY_ADDRESS));
+
 export const hostPortsTakenOn = (pod: Pod, onNode: Pick<PodsOnNode, 'usesPort'>): boolean =>
-  hostPortsOf(pod).some((port) =>
-    addressOf(port) === EVERY_ADDRESS
-      ? onNode.usesPort(portAt(port))
-      : onNode.usesPort(portAt(port, addressOf(port))) || onNode.usesPort(portAt(port, EVERY_ADDRESS)),
-  );
+  hostPortsOf(pod).some((port) => isTakenOn(port, onNode));
+
+/** Returns the host ports of `pod`, such as TCP/8080, that `other` uses, without duplicates. */
+export function hostPortsTakenBy(pod: Pod, other: Pod): string[] {
+  const used = portKeysOf(other);
+  const taken = hostPortsOf(pod).filter((port) => isTakenOn(port, { usesPort: (key) => used.has(key) }));
+  return [...new Set(taken.map((port) => portAt(port)))];
+}
 
 /** Terminated Pods use no ports. */
 export const hostPortsTaken = (pod: Pod, others: readonly Pod[]): boolean =>

@@ -187,6 +187,7 @@ export interface PodFacts {
   runs?: ContainerRuns | undefined;
   node?: Node | undefined;
   nodes?: readonly Node[] | undefined;
+  otherPods?: readonly Pod[];
   event?: CoreV1Event | undefined;
   now?: number;
 }
@@ -237,16 +238,14 @@ function waitingOf(pod: Pod, container: PodContainer, facts: PodFacts): Obstacle
   return { text, cause: text, hint: actionsText(actions), isFinal };
 }
 
-const subjectOf = (pod: Pod, { hints, node, nodes }: PodFacts): Living => ({
+const subjectOf = (pod: Pod, facts: PodFacts): Living => ({
   name: pod.metadata.name,
   namespace: pod.metadata.namespace ?? '',
   pod,
   events: [],
-  node,
-  nodes,
   transitions: [],
   lastLines: {},
-  hints,
+  ...facts,
   now: 0,
 });
 

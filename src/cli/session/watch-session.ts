@@ -260,13 +260,8 @@ class Watched {
     const { platform, hints } = this.#options;
     const node = this.#nodes.get(undefined, pod.spec?.nodeName ?? '');
     this.#notices.entries(pod, node);
-    const facts = {
-      hints,
-      runs: this.#runs.get(uidOf(pod)),
-      node,
-      nodes: this.#nodes.list(),
-      event: this.#events.get(uidOf(pod)),
-    };
+    const [runs, event] = [this.#runs.get(uidOf(pod)), this.#events.get(uidOf(pod))];
+    const facts = { hints, runs, node, nodes: this.#nodes.list(), otherPods: this.existingPods(), event };
     this.#obstructed = withObstacle(this.#obstructed, pod, isGone, platform.timers.now(), facts);
     const now = this.#obstructed.get(uidOf(pod));
     // A final obstacle ends the session, which then reports the obstacle.

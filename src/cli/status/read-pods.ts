@@ -73,7 +73,7 @@ export async function readPods(options: ReadPodsOptions): Promise<PodReading> {
     const found = await Promise.all(
       some.map(async (pod) => {
         const transitions = await stepsOf(client, pod, unread);
-        return unwellPod(pod, { transitions, events: eventsOf(pod) }, options);
+        return unwellPod(pod, { transitions, events: eventsOf(pod), otherPods: pods }, options);
       }),
     );
     unwell.push(...found.filter((each) => each !== undefined));
@@ -128,7 +128,7 @@ const mayBeStopped = ({ spec, status }: Pod): boolean =>
 
 function unwellPod(
   pod: Pod,
-  read: Pick<Living, 'transitions' | 'events'>,
+  read: Pick<Living, 'transitions' | 'events' | 'otherPods'>,
   { nodes, engine, hints, now }: ReadPodsOptions,
 ): UnwellPod | undefined {
   const { name, namespace = 'default' } = pod.metadata;

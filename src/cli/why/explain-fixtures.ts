@@ -23,6 +23,7 @@ export interface Case {
   lines?: Record<string, string[]>;
   /** The node of the Pod, or all nodes if the Pod has none; empty if its node does not exist. If absent, Nodes cannot be read. */
   nodes?: Node[];
+  otherPods?: Pod[];
   /** The message of the node's Ready condition, which has been False for 12 s. If absent, explain() gets no node. */
   notReady?: string;
   gone?: true;
@@ -128,6 +129,7 @@ export function explains(cases: Record<string, Case>): void {
         lastLines: lines,
         node: given.notReady === undefined ? given.nodes?.[0] : unreadyNode(given.notReady),
         nodes: given.nodes,
+        otherPods: given.otherPods,
         rebootedAt: given.rebooted === undefined ? undefined : NOW - given.rebooted * 1000,
         unreported: given.unreported && {
           reportedAt: NOW - given.unreported[0] * 1000,

@@ -1,3 +1,4 @@
+import type { Pod } from '../../api/generated/types.ts';
 import type { Transition } from '../../lifecycle/types.ts';
 import {
   type Case,
@@ -38,6 +39,17 @@ const NO_PROGRAM = 'exec: "hook": no such file or directory';
 const NO_GRACE = 'the Pod was deleted with a grace period of 0';
 const unbound = { nodeName: undefined } as object;
 const withImages = (...names: string[]) => ({ ...node({}), status: { images: [{ names }] } });
+const podOnPort = (
+  name: string,
+  hostPort: number,
+  { spec, status }: { spec?: object; status?: Pod['status'] } = {},
+): Pod => ({
+  apiVersion: 'v1',
+  kind: 'Pod',
+  metadata: { name, namespace: 'a', uid: name },
+  spec: { nodeName: 'node', containers: [container('app', { ports: [{ containerPort: 80, hostPort }] })], ...spec },
+  status,
+});
 function unscheduled(message: string, advice: RegExp) {
   const text = `0/1 nodes are available: ${message}.`;
   return {
@@ -291,6 +303,24 @@ explains({
     sentence: /cannot be pulled \(no\)/,
     advice:
       /its imagePullPolicy is Always, so the node pulls it even if it has it, as 'lifepod image list' shows: set imagePullPolicy: IfNotPresent, and recreate the Pod\nif the node does not have it, load it from an archive/,
+  },
+  'a host port that another Pod uses': {
+    ...unscheduled("1 node(s) didn't have free ports for the requested pod ports", /^another Pod uses the hostPort/),
+    spec: { ...unbound, containers: [container('app', { ports: [{ containerPort: 80, hostPort: 8124 }] })] },
+    otherPods: [
+      podOnPort('same', 8124),
+      podOnPort('other', 8125),
+      podOnPort('ended', 8124, { status: { phase: 'Succeeded' } }),
+      podOnPort('unbound', 8124, { spec: unbound }),
+    ],
+    sentence: 'p is not scheduled: its host port TCP/8124 is used by the Pod a/same.',
+    evidence: [
+      "condition PodScheduled is False (Unschedulable): 0/1 nodes are available: 1 node(s) didn't have free ports for the requested pod ports.",
+    ],
+  },
+  'a host port that a Pod uses that is not known': {
+    ...unscheduled("1 node(s) didn't have free ports for the requested pod ports", /^another Pod uses the hostPort/),
+    otherPods: [],
   },
   'a proxy that does not answer': {
     status: {

@@ -1,6 +1,9 @@
 /** Explains why a Pod is not scheduled. Pure. */
-import type { Node } from '../../api/generated/types.ts';
+import { hasEnded } from '../../api/core/v1/pod/status/final-phase.ts';
+import type { Node, Pod } from '../../api/generated/types.ts';
+import { uidOf } from '../../machinery/meta.ts';
 import { compareQuantities, maxQuantity, type Quantity, zeroQuantity } from '../../machinery/quantity.ts';
+import { hostPortsTakenBy } from '../../scheduling/host-ports.ts';
 import { allocatableOf, wantedBy } from '../../scheduling/node-resources.ts';
 import { amountText } from './amounts.ts';
 import {
@@ -35,6 +38,8 @@ const uncordon: Advice = (subject) => ({
   description: 'the node is cordoned; make it schedulable',
   command: subject.hints.kubectl(`uncordon ${nodeName(subject)}`),
 });
+
+const NO_FREE_PORT = /free ports/;
 
 /** Patterns for the scheduler's message, each with actions. The first pattern that matches is used. */
 const ADVICE: readonly [RegExp, ...Advice[]][] = [
@@ -84,7 +89,7 @@ const ADVICE: readonly [RegExp, ...Advice[]][] = [
     }),
   ],
   [/anti-affinity|pod affinity|topology spread/i, say('change its affinity rules, or add a node')],
-  [/free ports/, say('another Pod uses the hostPort: delete it, or choose another port')],
+  [NO_FREE_PORT, say('another Pod uses the hostPort: delete it, or choose another port')],
   [/unschedulable/, uncordon],
   [/Too many pods/, say('the node is full: delete other Pods')],
 ];
@@ -142,11 +147,33 @@ export function explainScheduling(subject: Living): Explanation | undefined {
   const evidence = [...conditionLine(condition), ...eventLine(eventOf(subject, ['FailedScheduling']), subject)];
   const never = impossible(subject);
   if (never !== undefined) return { ...never, evidence: [...never.evidence, ...evidence] };
+  const ports = takenPorts(subject);
   return {
-    sentence: `${name} is not scheduled: ${message || condition.reason || 'no node fits'}.`.replace(/\.\.$/, '.'),
+    sentence: `${name} is not scheduled: ${ports || message || condition.reason || 'no node fits'}.`.replace(
+      /\.\.$/,
+      '.',
+    ),
     evidence: [...requestLines(subject, message), ...evidence],
     actions: adviceOn(message).map((each) => each(subject)),
   };
+}
+
+/** Returns whether the scheduler's message calls a host port the main obstacle of the Pod. */
+export const waitsForPort = (pod: Pod): boolean => {
+  const { reason, message } = pod.status?.conditions?.find(({ type }) => type === 'PodScheduled') ?? {};
+  return !pod.spec?.nodeName && reason === 'Unschedulable' && adviceFor(oneLine(message))?.[0] === NO_FREE_PORT;
+};
+
+/** Returns which Pods use the host ports, as a clause; empty if these are not the main obstacle, or if the Pods are not known. */
+function takenPorts({ pod, otherPods = [] }: Living): string {
+  if (!waitsForPort(pod)) return '';
+  const bound = otherPods.filter((other) => other.spec?.nodeName && !hasEnded(other) && uidOf(other) !== uidOf(pod));
+  const clauses = bound.flatMap((other) =>
+    hostPortsTakenBy(pod, other).map(
+      (port) => `its host port ${port} is used by the Pod ${other.metadata.namespace}/${other.metadata.name}`,
+    ),
+  );
+  return clauses.join('; ');
 }
 
 function gated(subject: Living): Explanation {
@@ -196,15 +223,16 @@ export function unschedulable(subject: Living): { cause: string; action: Action 
   const message = oneLine(conditionOf(subject, 'PodScheduled')?.message);
   const clauses = shortageClauses(subject);
   if (clauses.length > 0) return { cause: clauses.join('; '), action: LOWER };
-  const cause = [message.replace(/\.$/, ''), ...requestLines(subject, message)].join('; ');
+  const cause = takenPorts(subject) || [message.replace(/\.$/, ''), ...requestLines(subject, message)].join('; ');
   return { cause, action: (adviceOn(message)[0] ?? SEE_NODES)(subject) };
 }
 
 const LOWER: Action = { description: 'lower the requests (and limits) of its containers, and recreate the Pod' };
 const SEE_NODES = describeNode('see the resources, labels and taints of the nodes');
 
-const adviceOn = (message: string): Advice[] =>
-  (ADVICE.find(([pattern]) => pattern.test(message))?.slice(1) as Advice[] | undefined) ?? [SEE_NODES];
+const adviceFor = (message: string) => ADVICE.find(([pattern]) => pattern.test(message));
+
+const adviceOn = (message: string): Advice[] => (adviceFor(message)?.slice(1) as Advice[] | undefined) ?? [SEE_NODES];
 
 function impossible(subject: Living): Explanation | undefined {
   const { name } = subject;

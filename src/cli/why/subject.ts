@@ -26,6 +26,8 @@ export interface Subject {
   node?: Node | undefined;
   /** The node of the Pod, empty if it does not exist; all nodes if the Pod has no node. Undefined if Nodes cannot be read. */
   nodes?: readonly Node[] | undefined;
+  /** Other Pods, as far as they are known, if the Pod waits for a host port. */
+  otherPods?: readonly Pod[] | undefined;
   /** Undefined if the node has reported its state since its engine started, or if this is not known. */
   unreported?: UnreportedNode | undefined;
   /** When the node reported a restart of its machine; undefined if it did not, or if its Events were not read. */

@@ -23,6 +23,7 @@ import { explainWorkload } from '../workloads/why-workload.ts';
 import { workloadName } from '../workloads/workloads.ts';
 import { explain } from './explain.ts';
 import { isEndUnknown } from './run-end.ts';
+import { waitsForPort } from './scheduling.ts';
 import { type Action, type Explanation, lastTime } from './subject.ts';
 
 const UNREAD = 'the record of the Pod is not considered: this user may not read PodRecords, which the role view allows';
@@ -51,11 +52,12 @@ export async function why(given: string, options: WhyOptions): Promise<void> {
 async function explainLife({ client, hints, engineFolder }: Target, life: PodLife): Promise<Explanation> {
   const { name, namespace, uid, pod, records } = life;
   const nodeName = pod === undefined ? records.at(-1)?.nodeName : pod.spec?.nodeName;
-  const [events, lastLines, nodes, pullSecrets, rebootedAt] = await Promise.all([
+  const [events, lastLines, nodes, pullSecrets, otherPods, rebootedAt] = await Promise.all([
     eventsOf(client, namespace, uid),
     pod === undefined ? {} : lastLinesOf(client, pod),
     nodesOf(client, nodeName),
     pod && readPullSecrets(client, pod),
+    pod && waitsForPort(pod) ? podsOf(client) : undefined,
     pod !== undefined && nodeName !== undefined && hasLostRun(pod) ? rebootOf(client, nodeName) : undefined,
   ]);
   const node = pod?.spec?.nodeName === undefined && pod !== undefined ? undefined : nodes?.[0];
@@ -63,7 +65,7 @@ async function explainLife({ client, hints, engineFolder }: Target, life: PodLif
   const now = Date.now();
   const engine = node && engineFolder !== undefined ? engineStartOf(engineFolder, now) : undefined;
   const unreported = node && engine && unreportedNode(node, engine);
-  const read = { events, lastLines, node, nodes, pullSecrets, unreported, rebootedAt, transitions };
+  const read = { events, lastLines, node, nodes, pullSecrets, otherPods, unreported, rebootedAt, transitions };
   const explained = explain({ name, namespace, pod, ...read, hints, now });
   const settings = pod === undefined || engineFolder === undefined ? [] : registryActions(pod, engineFolder, hints);
   const found = { ...explained, actions: [...explained.actions, ...settings] };
@@ -194,6 +196,19 @@ async function nodesOf(client: HttpClient, name: string | undefined): Promise<No
     throw error;
   });
 }
+
+/** Reads all Pods. Resolves with undefined if the user may not read those of all namespaces. */
+const podsOf = (client: Client): Promise<Pod[] | undefined> =>
+  client
+    .resource<Pod>(PODS)
+    .list({})
+    .then(
+      ({ items }) => items,
+      (error: unknown) => {
+        if (isApiError(error, 'Forbidden')) return undefined;
+        throw error;
+      },
+    );
 
 /** Reads the last log lines of each container whose last ended run failed without a termination message. */
 async function lastLinesOf(client: HttpClient, pod: Pod): Promise<Record<string, string[]>> {
