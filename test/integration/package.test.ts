@@ -7,6 +7,7 @@ import {
   readdirSync,
   readFileSync,
   realpathSync,
+  renameSync,
   rmSync,
   symlinkSync,
   writeFileSync,
@@ -16,6 +17,7 @@ import { join } from 'node:path';
 import { beforeAll, expect, onTestFinished, test } from 'vitest';
 import { runCommand, runCommandOk } from '../../src/platform/processes.ts';
 import { bytesIn, installPackage } from '../support/installed-package.ts';
+import { KUBECTL } from '../support/kubectl.ts';
 import { freeNetwork, REPOSITORY, scratchFolder } from '../support/lifepod.ts';
 
 beforeAll(async () => {
@@ -54,6 +56,29 @@ test('a command leaves the standard input that it shares with other programs in 
 
 const MEBIBYTE = 2 ** 20;
 
+/** Removes the program of the running engine and restores it. The engine has not loaded yet what the commands need. */
+async function usePackageInPart(root: string, kubeconfig: string): Promise<void> {
+  const [dist, elsewhere] = [join(root, 'dist'), join(root, 'elsewhere')];
+  const env = { ...process.env, KUBECONFIG: kubeconfig, HOME: root };
+  const commands = [
+    ['create', 'secret', 'generic', 'db', '--from-literal=a=b'],
+    ['explain', 'pods'],
+  ];
+  renameSync(dist, elsewhere);
+  try {
+    for (const command of commands)
+      expect(await runCommand(KUBECTL, command, { env })).toMatchObject({
+        code: 1,
+        stderr: expect.stringContaining(
+          `the program of lifepod in ${root} was removed or replaced while the engine runs: install lifepod again, and restart the engine`,
+        ),
+      });
+  } finally {
+    renameSync(elsewhere, dist);
+  }
+  for (const command of commands) await runCommandOk(KUBECTL, command, { env });
+}
+
 test('the installed package is small, has no file of the development, and starts an engine with the Node.js of its prefix', async () => {
   const prefix = realpathSync(mkdtempSync(join(tmpdir(), 'lifepod-package-')));
   onTestFinished(() => rmSync(prefix, { recursive: true }));
@@ -75,6 +100,7 @@ test('the installed package is small, has no file of the development, and starts
   onTestFinished(() => scratch.remove());
   const dataDir = ['--data-dir', scratch.path];
   expect(await run('up', '--detach', ...dataDir, ...(await freeNetwork()))).toContain(`${scratch.path}/kubeconfig`);
+  await usePackageInPart(root, `${scratch.path}/kubeconfig`);
   await run('down', ...dataDir);
 });
 

@@ -6,6 +6,7 @@ import { isDeeperThan, MAX_DEPTH } from '../../machinery/json-value.ts';
 import type { KubeObject } from '../../machinery/meta.ts';
 import type { PatchType } from '../../machinery/patch/patch.ts';
 import { ApiError, badRequest, unsupportedMediaType } from '../../machinery/status.ts';
+import { programPart } from '../../platform/programs/program-part.ts';
 import { apiVersionOf } from '../registry/resources.ts';
 import { parseYaml } from '../yaml/off-thread.ts';
 
@@ -90,7 +91,7 @@ const firstLine = (error: unknown): string => String((error as Error).message).s
 async function parse(body: Buffer, type: ObjectType, expected: ExpectedKind): Promise<unknown> {
   if (type === 'application/json') return JSON.parse(utf8(body));
   if (type === 'application/yaml') return parseJsonOrYaml(utf8(body));
-  const { decodeProtobuf } = await import('../protobuf/decode.ts');
+  const { decodeProtobuf } = await programPart(() => import('../protobuf/decode.ts'));
   return decodeProtobuf(body, (_apiVersion, kind) => (kind === expected.kind ? expected.schema : undefined));
 }
 

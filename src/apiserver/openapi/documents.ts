@@ -9,6 +9,7 @@ import { gzip } from 'node:zlib';
 import facts from '../../api/facts/facts.json' with { type: 'json' };
 import { ownFacts } from '../../api/facts/own.ts';
 import type { KindDefinition } from '../../api/kind.ts';
+import { programPart } from '../../platform/programs/program-part.ts';
 import { workInTurns } from '../../platform/work-in-turns.ts';
 import { kindPaths } from './paths.ts';
 import { componentSchemas, type Descriptions } from './schemas.ts';
@@ -103,7 +104,7 @@ export interface Documents {
   hash(path?: string): Promise<string>;
 }
 
-const readDescriptions = (): Promise<Buffer> => readFile(DESCRIPTIONS);
+const readDescriptions = (): Promise<Buffer> => programPart(() => readFile(DESCRIPTIONS));
 
 /** A failure of `read` is not kept: the file may be missing only while the npm package is being replaced. */
 export function documentsOf(

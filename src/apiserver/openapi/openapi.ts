@@ -5,8 +5,8 @@
 import { promisify } from 'node:util';
 import { gunzip } from 'node:zlib';
 import type { KindCatalog } from '../../api/catalog.ts';
-import { notAcceptable, pathNotFound } from '../../machinery/status.ts';
-import { sendGzipped, sendJson, sendParts } from '../http/answers.ts';
+import { isApiError, notAcceptable, pathNotFound } from '../../machinery/status.ts';
+import { sendGzipped, sendJson, sendParts, sendText } from '../http/answers.ts';
 import { acceptsGzip, type Exchange, startAnswer } from '../http/exchange.ts';
 import { acceptedRanges, isJson, type MediaRange } from '../http/negotiate.ts';
 import { type Documents, documentsOf } from './documents.ts';
@@ -52,24 +52,33 @@ export function openApi(catalog: KindCatalog, version: string): OpenApi {
     return settled(make);
   };
 
+  async function serve(exchange: Exchange, segments: readonly string[]): Promise<void> {
+    const [, form, ...rest] = segments;
+    const path = rest.join('/');
+    const ranges = acceptedRanges(exchange.request.headers.accept);
+    if (form === 'v2' && path === '') {
+      const range = ranges.find((each) => isJson(each) || isSwaggerProtobuf(each));
+      if (range === undefined) throw notAcceptable([JSON_TYPE, SWAGGER_PROTOBUF_REQUESTED]);
+      return send(exchange, await settled(swaggerIn(isJson(range) ? 'json' : 'protobuf')));
+    }
+    if (!ranges.some(isJson)) throw notAcceptable([JSON_TYPE]);
+    if (form !== 'v3') throw pathNotFound();
+    if (path === '') return sendJson(exchange, 200, await indexOf(current()));
+    const answer = await settled((documents) => groupVersion(documents, path));
+    if (exchange.query.get('hash') === answer.tag) {
+      exchange.response.setHeader('Cache-Control', `public, immutable, max-age=${YEAR_SECONDS}`);
+    }
+    return send(exchange, answer);
+  }
   return {
     async serve(exchange, segments) {
-      const [, form, ...rest] = segments;
-      const path = rest.join('/');
-      const ranges = acceptedRanges(exchange.request.headers.accept);
-      if (form === 'v2' && path === '') {
-        const range = ranges.find((each) => isJson(each) || isSwaggerProtobuf(each));
-        if (range === undefined) throw notAcceptable([JSON_TYPE, SWAGGER_PROTOBUF_REQUESTED]);
-        return send(exchange, await settled(swaggerIn(isJson(range) ? 'json' : 'protobuf')));
+      try {
+        await serve(exchange, segments);
+      } catch (error) {
+        // As upstream, which has plain text here: kubectl shows the cause of a failure to read a document only from plain text.
+        if (!isApiError(error, 'InternalError')) throw error;
+        return sendText(exchange, error.code, error.message);
       }
-      if (!ranges.some(isJson)) throw notAcceptable([JSON_TYPE]);
-      if (form !== 'v3') throw pathNotFound();
-      if (path === '') return sendJson(exchange, 200, await indexOf(current()));
-      const answer = await settled((documents) => groupVersion(documents, path));
-      if (exchange.query.get('hash') === answer.tag) {
-        exchange.response.setHeader('Cache-Control', `public, immutable, max-age=${YEAR_SECONDS}`);
-      }
-      return send(exchange, answer);
     },
   };
 }

@@ -13,6 +13,7 @@ import { isIP } from 'node:net';
 import { join } from 'node:path';
 import type { Millis } from '../../machinery/time.ts';
 import { ensurePrivateFolder, readTextIfPresent, UserError, writeFileAtomic } from '../../platform/files.ts';
+import { programPart } from '../../platform/programs/program-part.ts';
 import type { CertificateAndKey, LeafRequest } from './certificates.ts';
 import { authorityRenewalTime, isDue } from './validity.ts';
 
@@ -89,13 +90,13 @@ async function loadOrCreateAuthority(folder: string, now: Millis): Promise<Certi
   const existing = readPair(folder, 'ca');
   const certificate = existing && matching(existing);
   if (existing === undefined || certificate === undefined) {
-    const { makeAuthority } = await import('./certificates.ts');
+    const { makeAuthority } = await programPart(() => import('./certificates.ts'));
     const made = await makeAuthority(`lifepod-ca@${Math.floor(now / 1000)}`, now);
     writePair(folder, 'ca', made);
     return made;
   }
   if (!isDue(certificate, now, authorityRenewalTime(certificate))) return existing;
-  const { renewAuthority } = await import('./certificates.ts');
+  const { renewAuthority } = await programPart(() => import('./certificates.ts'));
   const authority = { certificate: existing.certificate, key: createPrivateKey(existing.key) };
   const renewed = { certificate: await renewAuthority(authority, now), key: existing.key };
   writePair(folder, 'ca', renewed);
@@ -113,7 +114,7 @@ async function loadOrCreateLeaf(
   if (existing !== undefined && usable(existing, new X509Certificate(authority.certificate), request, now)) {
     return existing;
   }
-  const { makeLeaf } = await import('./certificates.ts');
+  const { makeLeaf } = await programPart(() => import('./certificates.ts'));
   const { certificate } = authority;
   const made = await makeLeaf({ certificate, key: createPrivateKey(authority.key) }, request, now, lifetimeMillis);
   writePair(folder, name, made);

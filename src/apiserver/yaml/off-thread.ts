@@ -5,6 +5,7 @@
 import { extname } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { entityTooLarge, tooManyRequests } from '../../machinery/status.ts';
+import { programPart } from '../../platform/programs/program-part.ts';
 import type { YamlResult, YamlWork } from './worker.ts';
 
 /** The library needs at most about 50 ms for a text of this length. */
@@ -30,7 +31,7 @@ let waiting = 0;
 export async function parseYaml(text: string): Promise<unknown> {
   if (text.length > HERE_UP_TO_CHARS || mayHaveAliases(text)) return JSON.parse(await inTurn(text));
   // kubectl sends JSON or protobuf, so load the library only when the first YAML body arrives.
-  const { yamlToJson } = await import('./parse.ts');
+  const { yamlToJson } = await programPart(() => import('./parse.ts'));
   return JSON.parse(yamlToJson(text, LIMIT_BYTES));
 }
 
@@ -42,7 +43,9 @@ async function inTurn(text: string): Promise<string> {
     throw tooManyRequests('too many large YAML bodies at once, please try again later', RETRY_SECONDS);
   }
   waiting += 1;
-  const turn = last.then(() => inThread({ text, limitBytes: LIMIT_BYTES })).finally(() => (waiting -= 1));
+  const turn = last
+    .then(() => programPart(() => inThread({ text, limitBytes: LIMIT_BYTES })))
+    .finally(() => (waiting -= 1));
   last = turn.catch(() => undefined);
   return turn;
 }

@@ -7,6 +7,7 @@
  */
 import type { Probe } from '../../api/generated/types.ts';
 import type { Timers } from '../../platform/platform.ts';
+import { programPart } from '../../platform/programs/program-part.ts';
 import { OutcomeUnknownError } from '../../runtime/runtime.ts';
 import { withDeadline } from './deadline.ts';
 import { type ExecPort, execProbe, expandCommand } from './exec.ts';
@@ -71,7 +72,7 @@ async function attemptProbe(
     const { port, service = '' } = grpc;
     const userAgent = `kube-probe/${KUBERNETES_MINOR}`;
     const check = { host: resolveHost(undefined, target), port, service, userAgent, timeoutSeconds };
-    const { checkHealth } = await import('./grpc.ts');
+    const { checkHealth } = await programPart(() => import('./grpc.ts'));
     await withDeadline(timers, millis, signal, (inTime) => checkHealth(check, inTime));
   } else {
     const { name, namespace, uid } = pod.metadata;

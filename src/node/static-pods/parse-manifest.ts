@@ -10,6 +10,7 @@ import { decode, unknownFieldText } from '../../api/schema.ts';
 import { firstErrors, listErrors } from '../../machinery/field-error.ts';
 import { isJsonObject } from '../../machinery/json-value.ts';
 import { formatTime } from '../../machinery/time.ts';
+import { programPart } from '../../platform/programs/program-part.ts';
 
 const HASH_ANNOTATION = 'kubernetes.io/config.hash';
 const SEEN_ANNOTATION = 'kubernetes.io/config.seen';
@@ -71,7 +72,7 @@ export async function readManifest(text: string, { file, nodeName, now }: Manife
 
 async function documentOf(text: string): Promise<unknown> {
   // Load the parser with the first manifest, because most nodes have no manifests.
-  const { parse } = await import('yaml');
+  const { parse } = await programPart(() => import('yaml'));
   let document: unknown;
   try {
     document = parse(text, { maxAliasCount: 1000 });

@@ -6,7 +6,7 @@
 import type { CertificateSigningRequest } from '../../../api/generated/types.ts';
 import { CERTIFICATE_SIGNING_REQUESTS } from '../../../api/resources.ts';
 import { invalid } from '../../../machinery/field-error.ts';
-import { forbidden, invalidObject } from '../../../machinery/status.ts';
+import { forbidden, invalidObject, isApiError } from '../../../machinery/status.ts';
 import type { UserInfo } from '../../../ports/request.ts';
 import { readRequest } from '../../pki/authority.ts';
 import type { AdmissionRequest, PluginFactory } from '../plugin.ts';
@@ -36,6 +36,7 @@ function setUser({ spec }: CertificateSigningRequest, { name, uid, groups, extra
 async function check({ kind, groupResource, object }: AdmissionRequest): Promise<void> {
   const { metadata, spec } = object as CertificateSigningRequest;
   const contents = await readRequest(spec.request).catch((error: Error) => {
+    if (isApiError(error)) throw error;
     throw invalidObject(kind, metadata.name, [invalid('spec.request', spec.request, error.message)]);
   });
   if (spec.signerName !== API_CLIENT_SIGNER || !contents.organizations.includes(PRIVILEGED_GROUP)) return;

@@ -1,5 +1,6 @@
 /** Source: admitCSR of plugin/pkg/admission/noderestriction of v1.33 (behavior and wording). */
 import type { CertificateSigningRequest } from '../../../api/generated/types.ts';
+import { isApiError } from '../../../machinery/status.ts';
 import { readRequest } from '../../pki/authority.ts';
 import { type Restriction, refusal } from './restriction.ts';
 
@@ -10,6 +11,7 @@ export const restrictCertificateRequest: Restriction = async (nodeName, request)
   const { spec } = request.object as CertificateSigningRequest;
   if (!SIGNERS_OF_NODES.includes(spec.signerName)) return;
   const { commonName } = await readRequest(spec.request).catch((error: Error) => {
+    if (isApiError(error)) throw error;
     throw refusal(request, `unable to parse csr: ${error.message}`);
   });
   const own = `system:node:${nodeName}`;
