@@ -58,6 +58,8 @@ export async function loadImages(dataDir: string, files: string[], say = printEr
   const timers = systemTimers();
   const named = loadProgress(terminalLine, say, () => timers.now());
   const load = async (path: string, shown = path): Promise<void> => {
+    // Standard input and other pipes may take a long time to end.
+    requireRunning(dataDir);
     const progress = (step: LoadStep): void => named({ ...step, file: shown });
     const loaded = await loadImageArchives({ endpoint, timers, progress }, [path], new AbortController().signal);
     terminalLine.show('');

@@ -66,6 +66,11 @@ const SERVICES = [
   'runtime.v1.ImageService',
 ];
 
+function numberOf(error: unknown): status {
+  if (hasCode(error, 'AlreadyExists')) return status.ALREADY_EXISTS;
+  return hasCode(error, 'Unavailable') ? status.UNAVAILABLE : status.UNKNOWN;
+}
+
 type Answer = (error: { code: number; details: string } | null, response?: unknown) => void;
 
 /**
@@ -86,8 +91,7 @@ export async function serveContainerd(
         before(method);
         answer(null, await unary(method, call.request, signal));
       } catch (error) {
-        const code = hasCode(error, 'AlreadyExists') ? status.ALREADY_EXISTS : status.UNKNOWN;
-        answer({ code, details: (error as Error).message });
+        answer({ code: numberOf(error), details: (error as Error).message });
       }
     };
     server.addService(

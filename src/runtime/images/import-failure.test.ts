@@ -91,6 +91,11 @@ test.each([
   ],
   ['a containerd that closes the connection', 'ctr: rpc error: transport is closing: unavailable\n', ENDED],
   ['a containerd that ends', 'ctr: error reading from server: EOF: unavailable', ENDED],
+  [
+    'a containerd that has ended before ctr connects',
+    'ctr: failed to dial "/run/c.sock": context deadline exceeded: connection error: desc = "transport: error while dialing: dial unix:///run/c.sock: timeout"\n',
+    ENDED,
+  ],
   ['a containerd that ends during a write', 'ctr: failed to copy: EOF: unknown', ENDED],
   [
     'an archive that ends early',

@@ -31,8 +31,11 @@ const DAMAGES: readonly [pattern: RegExp, kind: string][] = [
 const NOT_JSON =
   /(?:unable to resolve platform|config).*?(?:invalid character '.*?' (?:looking|after|in|exceeded)|unexpected end of JSON input)/;
 
-/** The errors of calls to a containerd that has ended. "unexpected EOF" is an error about the archive. */
-const RUNTIME_ENDED = /: unavailable\s*$|(?<!unexpected )EOF: unknown\s*$/m;
+/** The errors of ctr about a containerd that has ended. "unexpected EOF" is an error about the archive. */
+export const RUNTIME_ENDED = /: unavailable\s*$|(?<!unexpected )EOF: unknown\s*$|failed to dial "/m;
+
+export const runtimeEnded = (file: string): string =>
+  `the image archive ${file} was not loaded: the container runtime ended meanwhile; start the engine again if it was stopped, and repeat the command`;
 
 /** containerd reports these texts if the image has no manifest for the platform of the machine. */
 const OTHER_PLATFORM = /image might be filtered out|no match for platform in manifest/;
@@ -51,8 +54,7 @@ export function importFailure(file: string, stderr: string, code: number | null)
     const what = found[1] === undefined ? `a ${kind}` : `its ${kind} ${found[1]}`;
     return `the image archive ${file} is damaged (${what} is missing or damaged): ${MAKE_AGAIN}`;
   }
-  if (RUNTIME_ENDED.test(stderr))
-    return `the image archive ${file} was not loaded: the container runtime ended meanwhile; start the engine again if it was stopped, and repeat the command`;
+  if (RUNTIME_ENDED.test(stderr)) return runtimeEnded(file);
   const lines = stderr.split('\n').map((line) => line.replace(/^ctr: /, '').trim());
   const cause = lines.filter((line) => line !== '' && !/^time="[^"]*" level=\w+ /.test(line)).join('; ');
   if (code === null && cause === '') return `the image archive ${file} was not loaded: ctr was killed; try again`;

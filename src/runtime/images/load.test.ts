@@ -10,6 +10,7 @@ import { UserError } from '../../platform/files.ts';
 import type { Timers } from '../../platform/platform.ts';
 import { requireProgram } from '../../platform/processes.ts';
 import { createVirtualTimers } from '../../platform/virtual-timers.ts';
+import { RuntimeCallError } from '../cri/connection.ts';
 import { readArchive } from './archive-reader.ts';
 import { writeImageArchive } from './archive-writer.ts';
 import { containerd, serveContainerd } from './containerd-fixture.ts';
@@ -35,6 +36,8 @@ let runtime: ReturnType<typeof containerd>;
 let server: { close(): void };
 /** A method fails if its full name ends with one of these texts. */
 let failing: string[];
+/** Decides for each call whether it fails as after the end of the runtime. */
+let runtimeHasEnded: (method: string) => boolean;
 /** Each delay of the load calls the next function and sets the clock forward by the result, or by a minute if no function is left. */
 let steps: (() => number)[];
 let timers: Timers;
@@ -44,10 +47,12 @@ beforeEach(async () => {
   endpoint = `unix://${path('c.sock')}`;
   runtime = containerd({});
   failing = [];
+  runtimeHasEnded = () => false;
   steps = [];
   timers = steppedTimers();
   server = await serveContainerd(endpoint, runtime.connection, (method) => {
     assignNames();
+    if (runtimeHasEnded(method)) throw new RuntimeCallError('Unavailable', 'Connection dropped');
     if (failing.some((end) => method.endsWith(end))) throw new Error(`${method} fails`);
   });
   vi.stubEnv('PATH', `${folder}:${process.env['PATH']}`);
@@ -288,6 +293,24 @@ test('an abort kills ctr', async () => {
   expect((await loading).name).toBe('AbortError');
   const pid = Number(readFileSync(path('pid'), 'utf8'));
   await vi.waitFor(() => expect(() => process.kill(pid, 0)).toThrow('ESRCH'), LOADED_MACHINE);
+});
+
+test.each<[string, (method: string) => boolean]>([
+  ['before the import', (method) => method.endsWith('ImageStatus')],
+  ['after the import', () => existsSync(path('stdin'))],
+])('a runtime that ends %s is named as the cause', async (_, hasEnded) => {
+  installCtr(importOf(A));
+  const file = await archiveOf(A);
+  runtimeHasEnded = hasEnded;
+  const text = `the image archive ${file} was not loaded: the container runtime ended meanwhile; start the engine again if it was stopped, and repeat the command`;
+  expect(await rejection(load([file]))).toEqual(new UserError(text));
+});
+
+test('a runtime that does not answer at all is not reported as one that ended meanwhile', async () => {
+  installCtr(importOf(A));
+  const file = await archiveOf(A);
+  server.close();
+  expect((await rejection(load([file]))).message).toContain('ENOENT');
 });
 
 /** CRI does not list the image before a step assigns the name. */

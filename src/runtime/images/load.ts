@@ -6,15 +6,15 @@ import { text } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
 import { UserError } from '../../platform/files.ts';
 import type { Timers } from '../../platform/platform.ts';
-import { requireProgram, runCommandOk } from '../../platform/processes.ts';
+import { CommandError, requireProgram, runCommandOk } from '../../platform/processes.ts';
 import { CRI_NAMESPACE } from '../containerd/paths.ts';
-import { type Connection, connect, delay } from '../cri/connection.ts';
+import { type Connection, connect, delay, hasCode } from '../cri/connection.ts';
 import { imageStatus } from '../cri/images/image-service.ts';
 import { type OciIndex, type OnRead, openArchive, readArchive } from './archive-reader.ts';
 import { completeIndex, withIndex } from './complete-index.ts';
 import { refusalForCpu } from './cpu/archive-cpu.ts';
 import { guardImport, type ImportGuard, listNames } from './failed-import.ts';
-import { importFailure } from './import-failure.ts';
+import { importFailure, RUNTIME_ENDED, runtimeEnded } from './import-failure.ts';
 import { storedName } from './references.ts';
 import { deleteShortNames } from './removal.ts';
 
@@ -55,13 +55,23 @@ export async function loadImageArchives(options: LoadOptions, files: string[], s
     signal,
   };
   try {
+    // A runtime that does not answer now has not ended meanwhile.
+    await listNames(connection, signal);
     const loaded: string[] = [];
-    for (const file of files) loaded.push(...(await loadArchive(load, file)));
+    for (const file of files)
+      loaded.push(
+        ...(await loadArchive(load, file).catch((error: unknown) => {
+          throw hasRuntimeEnded(error) ? new UserError(runtimeEnded(file)) : error;
+        })),
+      );
     return loaded;
   } finally {
     connection.close();
   }
 }
+
+const hasRuntimeEnded = (error: unknown): boolean =>
+  hasCode(error, 'Unavailable') || (error instanceof CommandError && RUNTIME_ENDED.test(error.message));
 
 interface Load {
   ctr: string;
