@@ -72,10 +72,10 @@ test('a copy that was removed is renewed with a command of its own if systemd ru
 
 test('a copy that was removed while its engine runs is renewed, also if only the process shows the data folder', () => {
   expect(unread('ENOENT', COPY, undefined, undefined, ['/elsewhere', DEFAULT_DATA_DIR])).toBe(
-    `the kubeconfig ${COPY} was removed, although its engine runs: get a new one with 'eval "$(sudo lifepod kubeconfig)"'`,
+    `the kubeconfig ${COPY} was removed, and its engine is running or starting: when it is ready, get a new one with 'eval "$(sudo lifepod kubeconfig)"'`,
   );
   expect(unread('ENOENT', OTHER, undefined, undefined, ['/elsewhere', DEFAULT_DATA_DIR])).toBe(
-    `the kubeconfig ${OTHER} was removed, although its engine runs: get a new one with 'eval "$(sudo lifepod kubeconfig --data-dir /elsewhere)"'`,
+    `the kubeconfig ${OTHER} was removed, and its engine is running or starting: when it is ready, get a new one with 'eval "$(sudo lifepod kubeconfig --data-dir /elsewhere)"'`,
   );
   expect(unread('ENOENT', OTHER, undefined, undefined, [DEFAULT_DATA_DIR])).toContain(' was stopped, which removed ');
 });

@@ -55,9 +55,11 @@ export function explainUnread(
         { cause: error.cause },
       );
     if (running !== undefined)
-      return new UserError(`the kubeconfig ${path} was removed, although its engine runs: ${renew}${orUnset}`, {
-        cause: error.cause,
-      });
+      // Only root can find out whether the engine has started.
+      return new UserError(
+        `the kubeconfig ${path} was removed, and its engine is running or starting: when it is ready, ${renew}${orUnset}`,
+        { cause: error.cause },
+      );
     return new UserError(
       `the engine of the kubeconfig ${path} was stopped, which removed this file: start the engine with '${start}'${noteOn(folder)}${orUnset}`,
       { cause: error.cause },

@@ -79,6 +79,9 @@ test('Pods, DNS and network that remain can be removed only while nothing starts
   );
   expect(notRunning('/d', USER, undefined, 'unknown', false)).not.toContain('down');
   expect(notRunning('/d', USER, 'running', 2, true, 'the folder was deleted')).toBe('the folder was deleted');
+  expect(notRunning('/d', USER, undefined, 0, false, undefined, false, 7)).toBe(
+    'lifepod is starting in /d (PID 7): try again when it is ready',
+  );
   for (const state of ['starting', 'failing'] as const)
     expect(notRunning('/d', USER, state, pods)).not.toContain('down');
 });

@@ -4,14 +4,15 @@
  */
 import { readdirSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
-import { engineState, hasLockOpen } from '../../engine/data-folder/engine-processes.ts';
+import { engineProcesses, engineState, hasLockOpen } from '../../engine/data-folder/engine-processes.ts';
 import { isStarting, isStopping } from '../../engine/data-folder/lock-line.ts';
 import { lostText } from '../../engine/data-folder/lost-folder.ts';
 import { unusableFolder } from '../../engine/data-folder/new-folder.ts';
 import { dnsProcesses, type FoundProcess, runtimeProcesses } from '../../engine/leftovers.ts';
 import { readEngineRecord } from '../../engine/settings.ts';
-import { dataDirOwner } from '../../platform/files.ts';
+import { dataDirOwner, realFolder } from '../../platform/files.ts';
 import { isSuspended } from '../../platform/processes.ts';
+import { runsAsRoot } from '../../platform/programs/pid-namespace.ts';
 import { asRoot, needsSudo, shellQuoted } from '../../platform/programs/typed-program.ts';
 import { isBeingEnded } from '../ending/turns.ts';
 import { hintsFor } from '../hints.ts';
@@ -51,6 +52,7 @@ export function waysToStart(
 /**
  * Returns the sentence about an engine that has not locked its data folder. `pods`: how many Pods may still run. `hasDns`: whether the DNS
  * process still runs. `lost`: the sentence if the data folder was deleted. `isEnding`: whether a process ends what the engine has left.
+ * `launched`: the PID of an engine that is going to lock the folder.
  */
 export function notRunning(
   dataDir: string,
@@ -60,6 +62,7 @@ export function notRunning(
   hasDns = dnsProcesses(dataDir).length > 0,
   lost = lostText(dataDir),
   isEnding = isBeingEnded(dataDir),
+  launched = launchedEngine(dataDir),
 ): string {
   if (lost !== undefined) return lost;
   if (isEnding) return `lifepod is stopping in ${dataDir}: try again when it has stopped`;
@@ -68,6 +71,7 @@ export function notRunning(
   if (service === 'failing') {
     return `lifepod is not running in ${dataDir}: the service lifepod has failed, and starts again: '${journalCommand(env)}' prints its log`;
   }
+  if (launched !== undefined) return engineStarts(dataDir, launched);
   const unusable = service === undefined ? unusableFolder(dataDir) : undefined;
   if (unusable !== undefined) return unusable;
   const start = waysToStart(dataDir, env, service);
@@ -81,6 +85,10 @@ export function notRunning(
   const [some, them] = pods === 1 ? ['one of its Pods', 'it'] : [`${pods} of its Pods`, 'them'];
   return `lifepod is not running in ${dataDir}, but ${some} may be: ${start}, or end ${them} with '${down}'`;
 }
+
+/** Returns the PID of a process that was started as the engine of the folder. Any user can start a process with such a command line. */
+export const launchedEngine = (dataDir: string): number | undefined =>
+  engineProcesses().find((each) => each.dataDir === realFolder(dataDir) && runsAsRoot(each.pid))?.pid;
 
 /**
  * Returns whether Pods of the engine may run; true if the user may not read the data folder. Pods in a private containerd have shims; other

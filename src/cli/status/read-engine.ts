@@ -20,7 +20,7 @@ import { processAgeMillis } from '../../platform/processes.ts';
 import { missingKubeconfig } from '../hints.ts';
 import { otherFolders } from '../kubeconfig/engine-folders.ts';
 import { type EngineStart, START_MILLIS, unreportedNode } from '../service/engine-start.ts';
-import { engineStarts, isShim, logCommand, notRunning, waysToStart } from '../service/not-running.ts';
+import { engineStarts, isShim, launchedEngine, logCommand, notRunning, waysToStart } from '../service/not-running.ts';
 import { runsAsService } from '../service/service-state.ts';
 import { certificateTroubles } from './certificates.ts';
 import { diskTroubles } from './disk-troubles.ts';
@@ -101,6 +101,8 @@ export function stoppedText(dataDir: string, record: EngineRecord | undefined): 
   if (record === undefined) {
     const lost = lostText(dataDir);
     if (lost !== undefined) return lost;
+    const launched = launchedEngine(dataDir);
+    if (launched !== undefined) return engineStarts(dataDir, launched);
     const unusable = unusableFolder(dataDir);
     if (unusable !== undefined) return unusable;
     const isOnly = otherFolders(dataDir, process.env) === undefined;
