@@ -154,7 +154,7 @@ export const waysToStop = (
   dataDir: string,
   pid: number,
   env: NodeJS.ProcessEnv = process.env,
-  isService = runsAsService(dataDir),
+  isService = runsAsService(dataDir, pid),
   isHere = hasLockOpen(dataDir, pid),
 ): string =>
   isHere
@@ -166,7 +166,7 @@ export function missingKubeconfig(
   dataDir: string,
   pid: number,
   env: NodeJS.ProcessEnv = process.env,
-  isService = runsAsService(dataDir),
+  isService = runsAsService(dataDir, pid),
 ): string {
   const restart = isService
     ? `'${asRoot('systemctl restart lifepod', env)}', which leaves its Pods running and`

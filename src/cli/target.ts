@@ -21,7 +21,7 @@ import { isOnlyForRoot, onlyForRoot, ownKubeconfig } from './kubeconfig/own-kube
 import { engineRunsIn, otherEngines } from './kubeconfig/which-engine.ts';
 import { patience, SILENCE_MILLIS } from './progress/slow-answer.ts';
 import { notRunning } from './service/not-running.ts';
-import { runsAsService } from './service/service-state.ts';
+import { serviceState } from './service/service-state.ts';
 
 export interface TargetOptions {
   kubeconfig?: string;
@@ -55,7 +55,8 @@ export async function resolveTarget(options: TargetOptions): Promise<Target> {
   const isGiven = (options.kubeconfig ?? dataDir) !== undefined || isKubectlPlugin(process.env);
   const note = isGiven ? undefined : otherEngines(engineFolder, server.server, process.env);
   if (note !== undefined) process.stderr.write(`lifepod: ${note}\n`);
-  const isService = (): boolean => engineFolder !== undefined && runsAsService(engineFolder);
+  // The API of a service that is still starting does not answer, so another engine has answered then.
+  const isService = (): boolean => engineFolder !== undefined && serviceState(engineFolder) === 'running';
   return {
     client: httpClient({
       ...server,

@@ -3,7 +3,7 @@
  * an engine that a session has started and that no session uses: no session stops it any more.
  */
 import { readKubeconfig } from '../../client/kubeconfig.ts';
-import { requireLocalEngine } from '../../engine/data-folder/engine-processes.ts';
+import { requireLocalEngine, visibleOwner } from '../../engine/data-folder/engine-processes.ts';
 import { keepSessionEngine } from '../../engine/data-folder/lock-line.ts';
 import { unappliedOptions } from '../../engine/options/different-options.ts';
 import { kubeconfigPath, readEngineRecord, type UpOptions } from '../../engine/settings.ts';
@@ -14,6 +14,7 @@ import { untilEnded } from '../ending/turns.ts';
 import { effectOfKill, hintsFor, waysToStop } from '../hints.ts';
 import { engineStarted, printWait } from '../kubeconfig/engine-client.ts';
 import { grantKubeconfig, printKubeconfig } from '../kubeconfig/own-kubeconfig.ts';
+import { besideService } from '../service/beside-service.ts';
 import { serviceState } from '../service/service-state.ts';
 import { betweenSessions, untilReady } from '../session/engine-use.ts';
 import { printReady } from '../up.ts';
@@ -36,6 +37,9 @@ export async function upDetached(options: UpOptions): Promise<void> {
   });
   if (pid !== undefined) await useRunning(options, pid);
   else if (ready !== undefined) printReady(options.dataDir, ready);
+  const owner = visibleOwner(options.dataDir);
+  const beside = owner === undefined ? undefined : besideService(options.dataDir, owner, process.env);
+  if (beside !== undefined) say(beside.text);
 }
 
 /** Returns the PID of the running engine that prevented a start; undefined for other errors. */

@@ -7,7 +7,7 @@ import { DEFAULT_DATA_DIR, type EngineRecord } from '../../engine/settings.ts';
 import { lockDataDir } from '../../platform/files.ts';
 import { takeTurn } from '../ending/turns.ts';
 import { changingNow, journalCommand, notRunning, podsLeftIn, startCommand, waysToStart } from './not-running.ts';
-import { runsAsService, type ServiceState, serviceState } from './service-state.ts';
+import { readService, runsAsService, type ServiceState } from './service-state.ts';
 import { ENGINE_UNIT, unitsOf } from './units.ts';
 
 const USER = { SUDO_UID: '1000' };
@@ -29,11 +29,11 @@ test.each<[string, string, ServiceState | undefined]>([
 ])('the state of a service with ActiveState %s and SubState %s is %s', (active, sub, state) => {
   const folder = scratch();
   writeFileSync(join(folder, ENGINE_UNIT), unitsOf({ launcher: '/l', dataDir: '/d', graceSeconds: 30 })[ENGINE_UNIT]);
-  const show = (): string => `ActiveState=${active}\nSubState=${sub}\n`;
-  expect(serviceState('/d', folder, show)).toBe(state);
-  expect(serviceState('/other', folder, show)).toBeUndefined();
-  expect(serviceState('/d', scratch(), show)).toBeUndefined();
-  expect(serviceState('/d', folder, () => '')).toBeUndefined();
+  const show = (): string => `MainPID=7\nActiveState=${active}\nSubState=${sub}\n`;
+  expect(readService('/d', folder, show)).toEqual({ state, pid: 7 });
+  expect(readService('/other', folder, show)).toBeUndefined();
+  expect(readService('/d', scratch(), show)).toBeUndefined();
+  expect(readService('/d', folder, () => '')).toBeUndefined();
 });
 
 test('the service of a data folder is also found by a link to the folder', () => {
@@ -42,12 +42,13 @@ test('the service of a data folder is also found by a link to the folder', () =>
   mkdirSync(dataDir);
   symlinkSync(dataDir, link);
   writeFileSync(join(folder, ENGINE_UNIT), unitsOf({ launcher: '/l', dataDir, graceSeconds: 30 })[ENGINE_UNIT]);
-  expect(serviceState(link, folder, () => 'ActiveState=active\n')).toBe('running');
+  expect(readService(link, folder, () => 'ActiveState=active\n')?.state).toBe('running');
 });
 
-test('systemctl is for an engine whose service is starting or running, and not for one that runs beside its service', () => {
-  const states = ['starting', 'running', 'failing', 'stopped', undefined] as const;
-  expect(states.map((state) => runsAsService('/nonexistent', state))).toEqual([true, true, false, false, false]);
+test('systemctl is for an engine that systemd runs, and not for one beside a service that starts again and again', () => {
+  const run = (pid: number): boolean => runsAsService('/d', pid, { state: 'starting', pid: 8 });
+  expect([run(8), run(7)]).toEqual([true, false]);
+  expect(runsAsService('/d', 7, { state: 'failing', pid: 0 })).toBe(false);
 });
 
 test.each<[ServiceState | undefined, string]>([

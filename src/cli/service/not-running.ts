@@ -17,7 +17,7 @@ import { asRoot, needsSudo, shellQuoted } from '../../platform/programs/typed-pr
 import { isBeingEnded } from '../ending/turns.ts';
 import { hintsFor } from '../hints.ts';
 import { otherFolders, readableFolders } from '../kubeconfig/engine-folders.ts';
-import { type ServiceState, serviceState } from './service-state.ts';
+import { runsAsService, type ServiceState, serviceState } from './service-state.ts';
 
 /** An undefined `dataDir` stands for the default folder. */
 export function startCommand(
@@ -194,8 +194,8 @@ export const journalCommand = (env: NodeJS.ProcessEnv, sudo = needsSudo(env)): s
 /**
  * Returns the command that prints the log of a running engine; undefined if the engine logs neither to the journal nor to its data folder.
  */
-export function logCommand(dataDir: string, pid: number, service = serviceState(dataDir)): string | undefined {
-  if (service === 'starting' || service === 'running') return journalCommand(process.env);
+export function logCommand(dataDir: string, pid: number, isService = runsAsService(dataDir, pid)): string | undefined {
+  if (isService) return journalCommand(process.env);
   const log = `${dataDir}/lifepod.log`;
   try {
     return readlinkSync(`/proc/${pid}/fd/2`) === log ? asRoot(`less ${shellQuoted(log)}`, process.env) : undefined;

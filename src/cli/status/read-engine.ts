@@ -19,6 +19,7 @@ import { dataDirOwner, realFolder, UserError } from '../../platform/files.ts';
 import { processAgeMillis } from '../../platform/processes.ts';
 import { missingKubeconfig } from '../hints.ts';
 import { otherFolders } from '../kubeconfig/engine-folders.ts';
+import { besideService } from '../service/beside-service.ts';
 import { type EngineStart, START_MILLIS, unreportedNode } from '../service/engine-start.ts';
 import { engineStarts, isShim, launchedEngine, logCommand, notRunning, waysToStart } from '../service/not-running.ts';
 import { runsAsService } from '../service/service-state.ts';
@@ -72,11 +73,13 @@ export async function readEngine(folder: string, now: Millis, ageMillis = proces
       ...readMemory(dataDir, pid),
     },
     async troubles(nodes) {
+      const beside = besideService(dataDir, pid, process.env);
       // An engine that is starting may not have started its DNS or written its nftables rules.
       const hasStarted = upMillis >= START_MILLIS || nodes.some((node) => isReadyNow(node, start));
       return [
         ...messages('Disk', diskTroubles(dataDir)),
         ...messages('Certificate', certificateTroubles(dataDir, now)),
+        ...messages('Service', beside?.fails === true ? [beside.text] : []),
         ...messages('Port', await portTroubles(dataDir)),
         ...messages('Network', hasStarted ? await networkTroubles(dataDir, pid) : []),
         ...(await staticPodTroubles(dataDir, record.nodeName ?? nodes[0]?.metadata.name ?? '', now)),
@@ -125,7 +128,7 @@ function readMemory(dataDir: string, pid: number) {
       shims: sum(shims),
     },
     shims: shims.length,
-    warning: oomRisk(readOomScores(pid, daemon, shims), runsAsService(dataDir)),
+    warning: oomRisk(readOomScores(pid, daemon, shims), runsAsService(dataDir, pid)),
   };
 }
 

@@ -9,6 +9,7 @@ export interface Trouble {
     | 'Certificate'
     | 'Port'
     | 'Network'
+    | 'Service'
     | 'StaticManifest'
     | 'Node'
     | 'Deployment'
