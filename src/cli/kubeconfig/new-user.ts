@@ -54,7 +54,7 @@ export function newUser(options: NewUserOptions, longestMillis: Millis): NewUser
         : []),
       ...(wanted > longestMillis
         ? [
-            `the certificate is valid for ${formatDuration(longestMillis)}, the longest time that --cluster-signing-duration allows`,
+            `the certificate is valid for ${formatDuration(longestMillis).replace(/(?<=h)0m0s$/, '')}, the longest time that --cluster-signing-duration allows`,
           ]
         : []),
     ],
