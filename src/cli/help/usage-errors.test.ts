@@ -47,6 +47,8 @@ test.each([
     "unknown command 'lod'\n(Did you mean one of load, ls?)",
     "unknown command 'lod' (did you mean 'lifepod image load' or 'lifepod image list'?)",
   ],
+  ["unknown command 'lis'\n(Did you mean ls?)", "unknown command 'lis' (did you mean 'lifepod image list'?)"],
+  ["unknown command 'lo'", "unknown command 'lo' (did you mean 'lifepod image load'?)"],
   ["unknown command 'push'", "unknown command 'push'"],
   [
     "unknown option '--data-dir'",

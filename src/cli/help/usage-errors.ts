@@ -25,12 +25,14 @@ export function usageError(
   return `${shown}${runHint(message, name)}${placeHint(message, name, children)}; see '${name} --help'`;
 }
 
+/** commander suggests only commands of about the same length, so an abbreviation could lead to another command. */
 function misspelled(message: string, name: string, children: readonly Command[]): string | undefined {
-  const [, problem, list] = /^(unknown command '.*')\s*\n\(Did you mean (?:one of )?(.*)\?\)$/s.exec(message) ?? [];
-  if (list === undefined) return undefined;
-  const meant = list
-    .split(', ')
-    .map((each) => children.find((child) => child.aliases().includes(each))?.name() ?? each);
+  const [, problem, given = '', list] =
+    /^(unknown command '(.*)')(?:\s*\n\(Did you mean (?:one of )?(.*)\?\))?$/s.exec(message) ?? [];
+  const longer = given === '' ? [] : children.map((child) => child.name()).filter((each) => each.startsWith(given));
+  const similar = longer.length > 0 ? longer : list?.split(', ');
+  if (similar === undefined) return undefined;
+  const meant = similar.map((each) => children.find((child) => child.aliases().includes(each))?.name() ?? each);
   const commands = [...new Set(meant)].map((each) => `'${name} ${each}'`);
   return `${problem} (did you mean ${commands.join(' or ')}?)`;
 }

@@ -99,6 +99,18 @@ test('a missing kubeconfig that KUBECONFIG names is reported with the variable',
   expect(text('/other')).toBe('the kubeconfig /nope does not exist');
 });
 
+test('a kubeconfig in KUBECONFIG that only root can read is reported with the command that gets one of its engine', () => {
+  expect(unread('EACCES', '/d/kubeconfig', undefined, undefined, ['/e', '/d'])).toBe(
+    `the kubeconfig /d/kubeconfig belongs to another user: get one of your own with 'eval "$(sudo lifepod kubeconfig --data-dir /d)"'`,
+  );
+  const error = new UserError('the kubeconfig /nope cannot be read', { cause: { code: 'EACCES' } });
+  const env = { ...USER, KUBECONFIG: '/nope' };
+  const found = explainUnread(error, ['/nope'], undefined, env, none, none, none, () => ['/d']) as Error;
+  expect(found.message).toBe(
+    "the kubeconfig /nope cannot be read: the variable KUBECONFIG names it; correct it, or type 'unset KUBECONFIG'",
+  );
+});
+
 test('several kubeconfigs, and other errors, are left as they are', () => {
   const error = new UserError('x', { cause: Object.assign(new Error(), { code: 'ENOENT' }) });
   expect(explainUnread(error, [COPY, '/y'], undefined, USER)).toBe(error);

@@ -34,7 +34,9 @@ export function explainUnread(
   const { code } = ((error as Error).cause ?? {}) as NodeJS.ErrnoException;
   if (!(error instanceof UserError) || others.length > 0) return error;
   const isCopy = COPY.test(path);
-  const running = isCopy && code === 'ENOENT' ? runningFolders().find((each) => isCopyOf(path, each)) : undefined;
+  const running = runningFolders().find((each) =>
+    code === 'EACCES' ? resolve(path) === kubeconfigPath(each) : code === 'ENOENT' && isCopyOf(path, each),
+  );
   const folder = folderOf(path, known ?? running);
   const { engine } = hintsFor({ dataDir: folder }, env, undefined, true);
   // A deleted folder no longer shows that it was a data folder, so the file is recognized by its name.
@@ -65,16 +67,16 @@ export function explainUnread(
       { cause: error.cause },
     );
   }
-  if (code === 'ENOENT' && known === undefined && env['KUBECONFIG'] === path)
-    return new UserError(`${error.message}: the variable KUBECONFIG names it; correct it, or type 'unset KUBECONFIG'`, {
-      cause: error.cause,
-    });
   const isOwn = isCopy || path === `${folder ?? DEFAULT_DATA_DIR}/kubeconfig`;
-  if (code !== 'EACCES' || !isOwn) return error;
-  return new UserError(
-    `the kubeconfig ${path} belongs to another user: get one of your own with 'eval "$(${engine('kubeconfig')})"'${noteOn(folder)}`,
-    { cause: error.cause },
-  );
+  if (code === 'EACCES' && isOwn)
+    return new UserError(
+      `the kubeconfig ${path} belongs to another user: get one of your own with 'eval "$(${engine('kubeconfig')})"'${noteOn(folder)}`,
+      { cause: error.cause },
+    );
+  if (!['ENOENT', 'EACCES'].includes(code ?? '') || known !== undefined || env['KUBECONFIG'] !== path) return error;
+  return new UserError(`${error.message}: the variable KUBECONFIG names it; correct it, or type 'unset KUBECONFIG'`, {
+    cause: error.cause,
+  });
 }
 
 /**
