@@ -24,7 +24,7 @@ export const unanswered = (dataDir: string, pid: number, again: string): Unanswe
   new UnansweredError(
     `the engine (PID ${pid}) has not answered, so nothing has been ended: ` +
       (isEngineSuspended(dataDir, pid)
-        ? `the process is suspended: '${continueCommand(pid)}' continues it, then type '${again}' again`
+        ? `type '${continueCommand(pid)}', which continues the suspended process, then '${again}' again`
         : `type '${again}' again; if the engine hangs, first ${endHung(pid)}`),
   );
 
