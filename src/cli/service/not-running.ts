@@ -11,12 +11,13 @@ import { unusableFolder } from '../../engine/data-folder/new-folder.ts';
 import { dnsProcesses, type FoundProcess, runtimeProcesses } from '../../engine/leftovers.ts';
 import { readEngineRecord } from '../../engine/settings.ts';
 import { dataDirOwner, realFolder } from '../../platform/files.ts';
-import { isSuspended } from '../../platform/processes.ts';
+import { isSuspended, processAgeMillis } from '../../platform/processes.ts';
 import { runsAsRoot } from '../../platform/programs/pid-namespace.ts';
 import { asRoot, needsSudo, shellQuoted } from '../../platform/programs/typed-program.ts';
 import { isBeingEnded } from '../ending/turns.ts';
 import { hintsFor } from '../hints.ts';
 import { otherFolders, readableFolders } from '../kubeconfig/engine-folders.ts';
+import { START_MILLIS } from './engine-start.ts';
 import { runsAsService, type ServiceState, serviceState } from './service-state.ts';
 
 /** An undefined `dataDir` stands for the default folder. */
@@ -86,9 +87,21 @@ export function notRunning(
   return `lifepod is not running in ${dataDir}, but ${some} may be: ${start}, or end ${them} with '${down}'`;
 }
 
-/** Returns the PID of a process that was started as the engine of the folder. Any user can start a process with such a command line. */
+/**
+ * Returns the PID of a process that was just started as the engine of the folder; an older one has released the lock and ends. Any user can
+ * start a process with such a command line.
+ */
 export const launchedEngine = (dataDir: string): number | undefined =>
-  engineProcesses().find((each) => each.dataDir === realFolder(dataDir) && runsAsRoot(each.pid))?.pid;
+  engineProcesses().find((each) => each.dataDir === realFolder(dataDir) && runsAsRoot(each.pid) && isNew(each.pid))
+    ?.pid;
+
+function isNew(pid: number): boolean {
+  try {
+    return processAgeMillis(pid) < START_MILLIS;
+  } catch {
+    return false;
+  }
+}
 
 /**
  * Returns whether Pods of the engine may run; true if the user may not read the data folder. Pods in a private containerd have shims; other
