@@ -65,6 +65,20 @@ export async function startDetached(options: UpOptions, signal?: AbortSignal): P
   }
 }
 
+/** Like startDetached(), but resolves with the PID of the running engine if another process has started one. */
+export const startUnlessRunning = (options: UpOptions, signal?: AbortSignal): Promise<ReadyEngine | { pid: number }> =>
+  startDetached(options, signal).catch((error: unknown) => {
+    const pid = runningPid(error);
+    if (pid === undefined) throw error;
+    return { pid };
+  });
+
+/** Returns the PID of the running engine that prevented a start; undefined for other errors. */
+export function runningPid(error: unknown): number | undefined {
+  const [, pid] = /is in use by a running lifepod \(PID (\d+)\)/.exec((error as Error).message) ?? [];
+  return error instanceof UserError && pid !== undefined ? Number(pid) : undefined;
+}
+
 /** Returns the error of an interrupted start. `pid`: a running engine that the interruption does not affect. */
 export const interruption = (error: InterruptedError, pid: number): InterruptedError =>
   new InterruptedError(`interrupted: the engine (PID ${pid}) continues to run`, error.signal);

@@ -8,7 +8,8 @@ import { gitCommit, LIFEPOD_VERSION } from '../../engine/version.ts';
 import { dataDirOwner, FolderInUseError, isSessionEngine, lockDataDir, UserError } from '../../platform/files.ts';
 import { takeOverUnused } from '../session/engine-use.ts';
 import { createRecord } from '../session/session-records.ts';
-import { otherBuild, refusalOfRunning, runningPid } from './up-detached.ts';
+import { runningPid } from './detach.ts';
+import { otherBuild, refusalOfRunning } from './up-detached.ts';
 
 let folder: string;
 beforeEach(() => {

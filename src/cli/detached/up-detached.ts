@@ -18,7 +18,7 @@ import { besideService } from '../service/beside-service.ts';
 import { serviceState } from '../service/service-state.ts';
 import { betweenSessions, untilReady } from '../session/engine-use.ts';
 import { printReady } from '../up.ts';
-import { startDetached } from './detach.ts';
+import { startUnlessRunning } from './detach.ts';
 
 /** How long the command waits for the node of a running engine to become ready. The limit for a starting engine is the same. */
 const PATIENCE_MILLIS = 60_000;
@@ -30,22 +30,12 @@ const PATIENCE_MILLIS = 60_000;
 export async function upDetached(options: UpOptions): Promise<void> {
   const say = (line: string): void => void process.stderr.write(`${line}\n`);
   await untilEnded(options.dataDir, say, new AbortController().signal);
-  let pid: number | undefined;
-  const ready = await startDetached(options).catch((error: unknown) => {
-    pid = runningPid(error);
-    if (pid === undefined) throw error;
-  });
-  if (pid !== undefined) await useRunning(options, pid);
-  else if (ready !== undefined) printReady(options.dataDir, ready);
+  const started = await startUnlessRunning(options);
+  if ('pid' in started) await useRunning(options, started.pid);
+  else printReady(options.dataDir, started);
   const owner = visibleOwner(options.dataDir);
   const beside = owner === undefined ? undefined : besideService(options.dataDir, owner, process.env);
   if (beside !== undefined) say(beside.text);
-}
-
-/** Returns the PID of the running engine that prevented a start; undefined for other errors. */
-export function runningPid(error: unknown): number | undefined {
-  const [, pid] = /is in use by a running lifepod \(PID (\d+)\)/.exec((error as Error).message) ?? [];
-  return error instanceof UserError && pid !== undefined ? Number(pid) : undefined;
 }
 
 async function useRunning(options: UpOptions, pid: number): Promise<void> {

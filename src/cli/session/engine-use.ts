@@ -6,7 +6,6 @@
  *  1. A session never stops an engine that a user has started or has taken over.
  *  2. A session does not stop an engine with Pods that no session has created, because that would delete these Pods.
  */
-
 import { isNodeReady } from '../../api/core/v1/node/ready.ts';
 import type { Node, Pod } from '../../api/generated/types.ts';
 import { NODES, PODS } from '../../api/resources.ts';
@@ -25,12 +24,12 @@ import { dataDirOwner, ensureDataDir, isSessionEngine, UserError } from '../../p
 import { removeFolders } from '../../platform/folders/folders.ts';
 import { nodePlatform, systemTimers } from '../../platform/node-js.ts';
 import { onAbort } from '../../platform/on-abort.ts';
-import { startDetached } from '../detached/detach.ts';
+import { startUnlessRunning } from '../detached/detach.ts';
 import { onlyFinalizersLeft } from '../end-pods.ts';
 import { isBeingEnded, takeTurn } from '../ending/turns.ts';
 import { errorLine, failureText } from '../failures.ts';
 import { hintsFor, waysToStop } from '../hints.ts';
-import { engineClient, untilEngineEnds } from '../kubeconfig/engine-client.ts';
+import { engineClient, engineStarted, untilEngineEnds } from '../kubeconfig/engine-client.ts';
 import { kubeconfigNotes, usableKubeconfig } from '../kubeconfig/own-kubeconfig.ts';
 import { readyText } from '../up.ts';
 import { keptPodsLine } from '../workloads/kept-pods.ts';
@@ -68,10 +67,8 @@ export async function checkOptions(options: UpOptions): Promise<void> {
   const pid = dataDirOwner(dataDir);
   // The engine may have ended since otherOptions() returned.
   if (pid === undefined) return;
-  const stop = waysToStop(dataDir, pid);
-  throw new UserError(
-    `the engine in ${dataDir} is running with another value of ${other.join(', ')}: omit the option, or first stop that engine: ${stop}`,
-  );
+  const inUse = `the engine in ${dataDir} is running with another value of ${other.join(', ')}`;
+  throw new UserError(`${inUse}: omit the option, or first stop that engine: ${waysToStop(dataDir, pid)}`);
 }
 
 /**
@@ -81,8 +78,8 @@ export async function checkOptions(options: UpOptions): Promise<void> {
  */
 export async function otherOptions(options: UpOptions): Promise<string[]> {
   checkMachine(() => usesPrivateContainerd(options));
+  const isRunning = dataDirOwner(options.dataDir) !== undefined;
   const { dataDir } = options;
-  const isRunning = dataDirOwner(dataDir) !== undefined;
   const record = isRunning ? readEngineRecord(dataDir) : settledRecord(dataDir);
   resolveSettings(options, record);
   await refuseRuntimeChange(options, record, nodePlatform('error'));
@@ -102,9 +99,9 @@ export async function joinEngine(options: UpOptions, say: Say, stop: AbortSignal
   try {
     const record = createRecord(dataDir);
     const dead = claimDeadRecords(dataDir);
-    const isRunning = dataDirOwner(dataDir) !== undefined;
+    let isRunning = dataDirOwner(dataDir) !== undefined;
     try {
-      if (!isRunning) await start(options, say, stop);
+      isRunning ||= !(await start(options, say, stop));
       const client = isRunning
         ? await untilReady(dataDir, say, stop)
         : await engineClient(dataDir, { say, signal: stop });
@@ -160,11 +157,15 @@ export async function untilReady(dataDir: string, say: Say, stop: AbortSignal): 
   }
 }
 
-async function start(options: UpOptions, say: Say, stop: AbortSignal): Promise<void> {
-  const ready = await startDetached({ ...options, forSessions: true }, stop);
+/** Resolves with false if another process, such as `lifepod up --detach`, has begun to start an engine at the same time. */
+async function start(options: UpOptions, say: Say, stop: AbortSignal): Promise<boolean> {
+  const ready = await startUnlessRunning({ ...options, forSessions: true }, stop);
+  if ('pid' in ready)
+    return engineStarted(options.dataDir, say, stop).then(() => checkOptions(options).then(() => false));
   say(readyText(ready));
   for (const warning of ready.warnings) say(`warning: ${warning}`);
   for (const note of kubeconfigNotes(usableKubeconfig(options.dataDir), false)) say(note);
+  return true;
 }
 
 /** Runs `lifepod down` after a failed start, unless Pods or records of sessions may exist. */
@@ -189,7 +190,8 @@ export async function restartEngine(dataDir: string, record: OwnRecord, say: Say
       if (dataDirOwner(dataDir) === undefined) {
         say('the engine is not running: starting it to end its Pods gracefully');
         // The port of the API may have changed.
-        say(readyText(await startDetached({ dataDir, anyPort: true, forSessions: true }, signal)));
+        const ready = await startUnlessRunning({ dataDir, anyPort: true, forSessions: true }, signal);
+        if (!('pid' in ready)) say(readyText(ready));
       }
       return await engineClient(dataDir, { say });
     } finally {
