@@ -36,7 +36,9 @@ test('processes share turns, and a process gets a turn of its own when the other
   await expect.poll(() => said).toHaveLength(1);
   third.release();
   await later;
-  expect(said).toEqual([`waiting for another process of lifepod, which is stopping the engine of ${folder}`]);
+  expect(said).toEqual([
+    `waiting for another process of lifepod, which is starting, stopping or checking the engine of ${folder}`,
+  ]);
   expect(isBeingEnded(folder)).toBe(false);
   expect(readdirSync(folder)).toEqual([]);
 });

@@ -36,7 +36,8 @@ export async function takeTurn(dataDir: string, say: (line: string) => void, sig
   const lock = async (how: '--exclusive' | '--shared'): Promise<void> => {
     signal.throwIfAborted();
     if (tryFlock(fd, how, '--wait', String(PROBE_SECONDS))) return;
-    if (!hasSaid) say(`waiting for another process of lifepod, which is stopping the engine of ${dataDir}`);
+    if (!hasSaid)
+      say(`waiting for another process of lifepod, which is starting, stopping or checking the engine of ${dataDir}`);
     hasSaid = true;
     await untilAborted(signal, lockOpen(fd, how, signal));
   };
