@@ -1,5 +1,10 @@
-import { expect, test } from 'vitest';
-import { gracePeriodOf, sameCommand } from './down-command.ts';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { recordStopping } from '../engine/data-folder/lock-line.ts';
+import { lockDataDir } from '../platform/files.ts';
+import { gracePeriodOf, sameCommand, stateText } from './down-command.ts';
 import { parseGracePeriod } from './grace-period.ts';
 
 test.each(['', '-1', '1.5', '30s', '1e3', '99999999999', '4000000000', 'soon'])(
@@ -24,4 +29,16 @@ test.each([
   [{ uninstallService: true }, 'down --uninstall-service'],
 ])('after an interruption of a command with the options %j, %s is to be repeated', (options, command) => {
   expect(sameCommand({ dataDir: '/d', ...options })).toBe(command);
+});
+
+test('after an interruption, down says that Pods continue to end only if an engine runs', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'lifepod-down-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  expect(stateText(folder, () => true)).toBe('no engine is running, but Pods may be');
+  expect(stateText(folder, () => false)).toBe('no engine is running');
+  const lock = lockDataDir(folder, 'engine');
+  expect(stateText(folder)).toBe('Pods that are ending continue to end');
+  recordStopping(folder);
+  expect(stateText(folder)).toBe('the engine is stopping');
+  lock.release();
 });

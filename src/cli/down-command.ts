@@ -1,10 +1,12 @@
 /** Defines the command `lifepod down`: its options, and its interruption by Ctrl+C. */
 import { copyOfInvoker } from '../engine/certificates/user-kubeconfigs.ts';
-import { UserError } from '../platform/files.ts';
+import { isStopping } from '../engine/data-folder/lock-line.ts';
+import { dataDirOwner, UserError } from '../platform/files.ts';
 import { UnansweredError } from './ending/first-answer.ts';
 import { hintsFor } from './hints.ts';
 import { removedCopy } from './kubeconfig/own-kubeconfig.ts';
 import { sayWhichEngine } from './kubeconfig/which-engine.ts';
+import { mayRunPods } from './service/not-running.ts';
 import { SIGNAL_CODES } from './signals.ts';
 
 export interface DownOptions {
@@ -26,6 +28,13 @@ export const gracePeriodOf = ({ now, gracePeriod }: DownOptions): number | undef
 /** Returns the command to repeat after an interruption, without the name of the program. */
 export const sameCommand = ({ uninstallService }: DownOptions): string =>
   uninstallService === true ? 'down --uninstall-service' : 'down';
+
+/** Returns what an interruption leaves. An engine that the command itself has started does not run any more. */
+export function stateText(dataDir: string, podsRun = mayRunPods): string {
+  if (dataDirOwner(dataDir) !== undefined)
+    return isStopping(dataDir) ? 'the engine is stopping' : 'Pods that are ending continue to end';
+  return podsRun(dataDir) ? 'no engine is running, but Pods may be' : 'no engine is running';
+}
 
 /** Runs `lifepod down`. Ctrl+C and SIGTERM interrupt the command; after a second signal, the process exits at once. */
 export async function downCommand(options: DownOptions): Promise<void> {
@@ -56,7 +65,9 @@ export async function downCommand(options: DownOptions): Promise<void> {
     if (exitCode === undefined) throw error;
     const again = hintsFor({ dataDir }, process.env).engine(sameCommand(options));
     const how =
-      error instanceof UnansweredError ? error.message : `Pods that are ending continue to end; type '${again}' again`;
+      error instanceof UnansweredError && dataDirOwner(dataDir) !== undefined
+        ? error.message
+        : `${stateText(dataDir)}; type '${again}' again`;
     process.stderr.write(`lifepod: interrupted: ${how}\n`);
     // The connections of the interrupted step would keep the process alive.
     process.exit(exitCode);

@@ -94,7 +94,10 @@ async function downInTurn(dataDir: string, turn: Turn, say: Say, settings: DownS
     await startDetached({ dataDir, anyPort: true }, signal);
     pid = dataDirOwner(dataDir);
   }
-  if (pid !== undefined) await endEngine(dataDir, record, pid, turn, say, settings);
+  if (pid !== undefined) {
+    const ended = endEngine(dataDir, record, pid, turn, say, settings);
+    await (found === true ? ended.catch((error: unknown) => stopStarted(dataDir, pid, error)) : ended);
+  }
   signal.throwIfAborted();
 
   const { containerRuntimeEndpoint: endpoint } = record;
@@ -113,6 +116,19 @@ async function downInTurn(dataDir: string, turn: Turn, say: Say, settings: DownS
     lock.release();
   }
   say(nothingLeft(dataDir, hadLost));
+}
+
+/**
+ * Stops the engine that down() has started and could not end, so that no engine runs, as before: this one may have another port than the
+ * recorded one. Its Pods continue to run. Rejects with `error`.
+ */
+async function stopStarted(dataDir: string, pid: number, error: unknown): Promise<never> {
+  if (dataDirOwner(dataDir) === pid) {
+    const released = untilReleasedBy(dataDir, pid, new AbortController().signal);
+    sendSignal(pid, 'SIGTERM');
+    await released;
+  }
+  throw error;
 }
 
 /** Resolves with the PID of the engine that has locked the data folder. Waits until an engine that is stopping has stopped. */
