@@ -62,8 +62,8 @@ async function start() {
     lastTimestamp: AN_HOUR_AGO,
   });
   const client = clientOf(backend);
-  const read = (namespace?: string) =>
-    readPods({ client, namespace, ownNamespace: 'a', nodes: undefined, hints: hintsFor({}, {}), now: NOW });
+  const read = (namespace?: string, clock = { now: () => NOW }) =>
+    readPods({ client, namespace, ownNamespace: 'a', nodes: undefined, hints: hintsFor({}, {}), clock });
   return { backend, read };
 }
 
@@ -205,5 +205,37 @@ test.each<[string | undefined, string, string[]]>([
     new UserError(
       `this user may not read Pods in namespace ${named}: give another namespace with -n, or ask an administrator for the role view in this one`,
     ),
+  );
+});
+
+test('readPods() explains a Pod as of the time at which its record was read, because slow answers contain later steps', async () => {
+  const { backend, read } = await start();
+  await backend.set<Pod>(PODS, podOf('deaf', 'empty'));
+  const running = { ...waitingFor(''), state: { running: { startedAt: AN_HOUR_AGO } } };
+  await backend.setStatus(PODS, 'empty', 'deaf', {
+    phase: 'Running',
+    conditions: conditions('False'),
+    containerStatuses: [running],
+  });
+  const { metadata } = await clientOf(backend).resource<Pod>(PODS).get('deaf', 'empty');
+  const uid = metadata.uid ?? '';
+  const [at, deadline] = [formatTime(NOW), formatTime(NOW + 10_000)];
+  const app = { container: 'app', containerKind: 'app', attempt: 0 } as const;
+  await backend.set<PodRecord>(POD_RECORDS, {
+    apiVersion: 'lifepod.io/v1',
+    kind: 'PodRecord',
+    metadata: { name: recordName(uid, 0), namespace: 'empty' },
+    podName: 'deaf',
+    podUID: uid,
+    transitions: [
+      { key: 'x', at, type: 'TerminationBegan', reason: 'DeadlineExceeded', deadline },
+      { key: 'y', at, type: 'StopSignal', ...app, deadline },
+    ],
+  });
+  const times = [NOW, NOW + 30_000];
+  const { unwell } = await read('empty', { now: () => times.shift() ?? NaN });
+  expect(unwell.map(({ reason }) => reason)).toEqual(['PastDeadline']);
+  expect(unwell[0]?.sentence).toContain(
+    'has ignored its stop signal for 30.0s; it will be killed at 12:00:10 UTC (overdue for 20.0s)',
   );
 });

@@ -12,6 +12,7 @@ import type { Transition } from '../../lifecycle/types.ts';
 import { uidOf } from '../../machinery/meta.ts';
 import { isApiError } from '../../machinery/status.ts';
 import type { Millis } from '../../machinery/time.ts';
+import type { Clock } from '../../platform/platform.ts';
 import type { Hints } from '../hints.ts';
 import { lifeOf, transitionsOf } from '../records.ts';
 import { mayNotReadPods } from '../refusals.ts';
@@ -45,7 +46,8 @@ export interface ReadPodsOptions {
   /** The engine of this machine. */
   engine?: EngineStart | undefined;
   hints: Hints;
-  now: Millis;
+  /** Read after each answer, because an answer may be slow, and contains times until then. */
+  clock: Clock;
 }
 
 const PARALLEL_READS = 20;
@@ -54,13 +56,14 @@ export async function readPods(options: ReadPodsOptions): Promise<PodReading> {
   const { client } = options;
   const unread = new Set<string>();
   const { pods, namespace } = await listPods(options, unread);
-  const needsEvents = (pod: Pod): boolean => mayBeUnwell(pod, options.now) || mayBeStopped(pod);
+  const listedAt = options.clock.now();
+  const needsEvents = (pod: Pod): boolean => mayBeUnwell(pod, listedAt) || mayBeStopped(pod);
   const events = pods.some(needsEvents)
     ? await eventsByPod(client, namespace, unread)
     : new Map<string, CoreV1Event[]>();
   const eventsOf = (pod: Pod): CoreV1Event[] => events.get(mirroredUid(pod) ?? uidOf(pod)) ?? [];
   const suspects = pods.filter(
-    (pod) => mayBeUnwell(pod, options.now) || hasFailedLivenessProbe({ pod, events: eventsOf(pod) }),
+    (pod) => mayBeUnwell(pod, listedAt) || hasFailedLivenessProbe({ pod, events: eventsOf(pod) }),
   );
   const complete = await completeJobs(client, namespace, suspects, unread);
   const isReplaced = ({ metadata, status }: Pod): boolean =>
@@ -129,14 +132,25 @@ const mayBeStopped = ({ spec, status }: Pod): boolean =>
 function unwellPod(
   pod: Pod,
   read: Pick<Living, 'transitions' | 'events' | 'otherPods'>,
-  { nodes, engine, hints, now }: ReadPodsOptions,
+  { nodes, engine, hints, clock }: ReadPodsOptions,
 ): UnwellPod | undefined {
   const { name, namespace = 'default' } = pod.metadata;
   // An explanation of an unscheduled Pod compares its requests with what all nodes have.
   const own = nodes?.filter((each) => !pod.spec?.nodeName || each.metadata.name === pod.spec.nodeName);
   const node = pod.spec?.nodeName ? own?.[0] : undefined;
   const unreported = node && engine && unreportedNode(node, engine);
-  const subject = { name, namespace, pod, node, nodes: own, unreported, lastLines: {}, hints, now, ...read };
+  const subject = {
+    name,
+    namespace,
+    pod,
+    node,
+    nodes: own,
+    unreported,
+    lastLines: {},
+    hints,
+    now: clock.now(),
+    ...read,
+  };
   const trouble = podTrouble(subject);
   return trouble && { ...trouble, pod, sentence: explain(subject).sentence };
 }

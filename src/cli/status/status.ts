@@ -61,7 +61,7 @@ async function readReport(options: TargetOptions): Promise<{ report: StatusRepor
       nodes: nodes.unread.length === 0 ? nodes.items : undefined,
       engine: local?.start,
       hints,
-      now,
+      clock: machineClock,
     });
     const workloads = await readWorkloads(client, pods.namespace, hints);
     const engineTroubles = local === undefined ? [] : await local.troubles(nodes.items);
