@@ -97,6 +97,11 @@ test.each<[string, Living, string | undefined]>([
   ['a readiness probe after its first success', subjectOf('slow-start', { now: now + 60 * MINUTE }), 'NotReady'],
   ['a startup probe whose time is over', subjectOf('startup', { now: now + 600 * MINUTE }), 'NotReady'],
   ['a termination within its deadline', subjectOf('slow-end', { now: now + 9 * MINUTE }), undefined],
+  [
+    'a termination whose deadline passed before the machine had restarted',
+    subjectOf('slow-end', { now: now + 10 * MINUTE, rebootedAt: now + 10 * MINUTE - 9000 }),
+    undefined,
+  ],
   ['a termination past its deadline', subjectOf('slow-end', { now: now + 10 * MINUTE }), 'PastDeadline'],
   [
     'a Pod of a lost node',

@@ -59,7 +59,8 @@ const ofEnding: Rule = (subject) => {
   const { termination } = subject.pod.status ?? {};
   if (!isEnding(subject)) return undefined;
   const deadline = deadlineOf(subject);
-  if (deadline !== undefined && subject.now > deadline + KILL_MILLIS)
+  // The deadline may have passed while the machine was off.
+  if (deadline !== undefined && subject.now > Math.max(deadline, subject.rebootedAt ?? 0) + KILL_MILLIS)
     return { reason: 'PastDeadline', since: deadline };
   for (const { kind, name, status } of shownContainers(subject)) {
     const reason = kind === 'defer' ? waitingProblem(status) : undefined;

@@ -18,6 +18,7 @@ import { lifeOf, transitionsOf } from '../records.ts';
 import { mayNotReadPods } from '../refusals.ts';
 import { type EngineStart, unreportedNode } from '../service/engine-start.ts';
 import { explain } from '../why/explain.ts';
+import { mayBeCut, rebootOf } from '../why/stops/reboot.ts';
 import { controllerOf, type Living } from '../why/subject.ts';
 import { missingNamespace } from '../workloads/missing-namespace.ts';
 import { hasFailedLivenessProbe, mayFailAgain, type PodTrouble, podTrouble } from './pod-troubles.ts';
@@ -70,13 +71,14 @@ export async function readPods(options: ReadPodsOptions): Promise<PodReading> {
     metadata.deletionTimestamp === undefined && status?.phase === 'Failed';
   const doubtful = suspects.filter((pod) => !(isReplaced(pod) && complete.has(jobOf(pod) ?? '')));
   if (doubtful.length === 0) return { pods, unwell: [], namespace, unread: [...unread] };
+  const rebootedAtOf = rebootReader(client);
   const unwell: UnwellPod[] = [];
   for (let from = 0; from < doubtful.length; from += PARALLEL_READS) {
     const some = doubtful.slice(from, from + PARALLEL_READS);
     const found = await Promise.all(
       some.map(async (pod) => {
-        const transitions = await stepsOf(client, pod, unread);
-        return unwellPod(pod, { transitions, events: eventsOf(pod), otherPods: pods }, options);
+        const [transitions, rebootedAt] = await Promise.all([stepsOf(client, pod, unread), rebootedAtOf(pod)]);
+        return unwellPod(pod, { transitions, events: eventsOf(pod), otherPods: pods, rebootedAt }, options);
       }),
     );
     unwell.push(...found.filter((each) => each !== undefined));
@@ -131,7 +133,7 @@ const mayBeStopped = ({ spec, status }: Pod): boolean =>
 
 function unwellPod(
   pod: Pod,
-  read: Pick<Living, 'transitions' | 'events' | 'otherPods'>,
+  read: Pick<Living, 'transitions' | 'events' | 'otherPods' | 'rebootedAt'>,
   { nodes, engine, hints, clock }: ReadPodsOptions,
 ): UnwellPod | undefined {
   const { name, namespace = 'default' } = pod.metadata;
@@ -196,6 +198,18 @@ async function eventsByPod(
       return { items: [] };
     });
   return Map.groupBy(items, ({ involvedObject }) => involvedObject.uid ?? '');
+}
+
+/** Returns a function that reads the newest restart of the machine of a Pod, once for each node. */
+function rebootReader(client: Client): (pod: Pod) => Promise<Millis | undefined> | undefined {
+  const known = new Map<string, Promise<Millis | undefined>>();
+  return (pod) => {
+    const name = pod.spec?.nodeName;
+    if (!name || !mayBeCut(pod)) return undefined;
+    const read = known.get(name) ?? rebootOf(client, name);
+    known.set(name, read);
+    return read;
+  };
 }
 
 /** Resolves with none if the server keeps no records. */

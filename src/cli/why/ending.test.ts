@@ -135,6 +135,28 @@ explains({
     sentence:
       'p is not gone yet: PID 1 of container app has ignored its stop signal for 2m30s; it will be killed at 11:58:00 UTC (overdue for 2m00s).',
   },
+  'a stop signal from before a restart of the machine': {
+    metadata: DELETED,
+    status: { containerStatuses: [status('app', { state: { running: { startedAt: time(600) } } })] },
+    steps: [[150, 'StopSignal', { ...of('app'), ...until(-120) }]],
+    rebooted: 2,
+    sentence:
+      'p is not gone yet: its containers ended when its machine was restarted, and its node continues its termination.',
+  },
+  'a preStop hook from before a restart of the machine': {
+    metadata: DELETED,
+    status: { containerStatuses: [status('app', { state: { running: { startedAt: time(600) } } })] },
+    steps: [[150, 'HookBegan', { ...of('app'), reason: 'preStop' }]],
+    rebooted: 2,
+    sentence: /^p is not gone yet: its containers ended when its machine was restarted/,
+  },
+  'a stop signal after a restart of the machine': {
+    metadata: DELETED,
+    status: { containerStatuses: [status('app', { state: { running: { startedAt: time(500) } } })] },
+    steps: [[8, 'StopSignal', { ...of('app'), ...until(22) }]],
+    rebooted: 600,
+    sentence: /^p is not gone yet: PID 1 of container app has ignored its stop signal for 8\.00s; /,
+  },
   'a process with PID 1 that ignores SIGTERM': {
     metadata: DELETED,
     spec: { containers: [container('app', { command: ['sh', '-c', 'server; true'] })] },

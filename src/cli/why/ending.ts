@@ -15,6 +15,7 @@ import {
 import { endedEntries, explainTurn } from './entry-turn.ts';
 import { downRuntime, runtimeActions } from './node-troubles.ts';
 import { firstProcess, hearSignals, processEvidence } from './stops/pid-one.ts';
+import { isGhost, isRunning } from './stops/reboot.ts';
 import {
   ago,
   called,
@@ -41,7 +42,7 @@ const EVENT_TIME_MILLIS = 1000;
 export function explainEnding(subject: Living): Explanation | undefined {
   const { pod } = subject;
   if (!isEnding(subject)) return undefined;
-  const running = shownContainers(subject).filter(({ status }) => status.state?.running !== undefined);
+  const running = shownContainers(subject).filter(({ status }) => isRunning(subject, status));
   const finalizers = pod.metadata.finalizers ?? [];
   const nothingLeft = lastStep(subject, ['Removed']) !== undefined || pod.metadata.deletionGracePeriodSeconds === 0;
   if (finalizers.length > 0 && running.length === 0 && nothingLeft) return finalizersOf(subject, finalizers);
@@ -50,12 +51,29 @@ export function explainEnding(subject: Living): Explanation | undefined {
     explainTurn(subject) ??
     fruitless(subject) ??
     hookOf(subject, running) ??
-    deafOf(subject, running) ?? {
+    deafOf(subject, running) ??
+    cutByReboot(subject) ?? {
       sentence: `${still(subject)}: its node is removing what is left of it.`,
       evidence: [...begun(subject), ...endedEntries(subject)],
       actions: [{ description: 'wait a moment' }, seeStatus(subject, 'see whether containerd is healthy')],
     }
   );
+}
+
+/** Explains a termination whose containers were ended by a restart of the machine, which their node has not looked for yet. */
+function cutByReboot(subject: Living): Explanation | undefined {
+  const { rebootedAt, now } = subject;
+  if (rebootedAt === undefined || !shownContainers(subject).some(({ status }) => isGhost(subject, status)))
+    return undefined;
+  return {
+    sentence: `${still(subject)}: its containers ended when its machine was restarted, and its node continues its termination.`,
+    evidence: [
+      ...begun(subject),
+      ...endedEntries(subject),
+      `its node reported the restart of the machine ${ago(rebootedAt, now)}`,
+    ],
+    actions: [{ description: 'wait a moment' }],
+  };
 }
 
 function finalizersOf(subject: Living, finalizers: readonly string[]): Explanation {

@@ -7,6 +7,7 @@ import { begun, deadlineOf, hurry, killTimeOf, preExitDeadlineOf, still, untilTe
 import { endOfEntry, endText } from './entries.ts';
 import { failedRun } from './failed-start.ts';
 import { imageActions, lackOfImage } from './images.ts';
+import { isGhost } from './stops/reboot.ts';
 import {
   type Action,
   ago,
@@ -41,6 +42,7 @@ export function explainTurn(subject: Living): Explanation | undefined {
   if (turn === undefined) return undefined;
   const { running, waiting } = turn.shown.status.state ?? {};
   if (waiting?.reason === 'PendingDefer' || waiting?.reason === 'PodRunning') return undefined;
+  if (isGhost(subject, turn.shown.status)) return undefined;
   if (running !== undefined) return stopping(subject, turn) ?? runs(subject, turn);
   return retried(subject, turn) ?? starts(subject, turn);
 }

@@ -7,7 +7,8 @@ import { EVENTS, SECRETS } from '../../api/resources.ts';
 import { registryBackend } from '../../client/registry-fixture.ts';
 import { clientOf } from '../../client/typed-client.ts';
 import { forbidden } from '../../machinery/status.ts';
-import { readPullSecrets, rebootOf, registryActions } from './why.ts';
+import { rebootOf } from './stops/reboot.ts';
+import { readPullSecrets, registryActions } from './why.ts';
 
 const event = (name: string, reason: string, node: string, lastTimestamp: string): CoreV1Event =>
   ({

@@ -9,7 +9,6 @@ import type { HttpClient } from '../../client/http-client.ts';
 import { queryText, resourcePath } from '../../client/paths.ts';
 import { readEngineRecord } from '../../engine/settings.ts';
 import { isApiError } from '../../machinery/status.ts';
-import type { Millis } from '../../machinery/time.ts';
 import { shellQuoted } from '../../platform/programs/typed-program.ts';
 import { containerdPaths } from '../../runtime/containerd/paths.ts';
 import { repositoryOf } from '../../runtime/images/references.ts';
@@ -22,9 +21,9 @@ import { resolveTarget, type Target, type TargetOptions } from '../target.ts';
 import { explainWorkload } from '../workloads/why-workload.ts';
 import { workloadName } from '../workloads/workloads.ts';
 import { explain } from './explain.ts';
-import { isEndUnknown } from './run-end.ts';
 import { waitsForPort } from './scheduling.ts';
-import { type Action, type Explanation, lastTime } from './subject.ts';
+import { mayBeCut, rebootOf } from './stops/reboot.ts';
+import type { Action, Explanation } from './subject.ts';
 
 const UNREAD = 'the record of the Pod is not considered: this user may not read PodRecords, which the role view allows';
 const LOG_LINES = 3;
@@ -58,7 +57,7 @@ async function explainLife({ client, hints, engineFolder }: Target, life: PodLif
     nodesOf(client, nodeName),
     pod && readPullSecrets(client, pod),
     pod && waitsForPort(pod) ? podsOf(client) : undefined,
-    pod !== undefined && nodeName !== undefined && hasLostRun(pod) ? rebootOf(client, nodeName) : undefined,
+    pod !== undefined && nodeName !== undefined && mayBeCut(pod) ? rebootOf(client, nodeName) : undefined,
   ]);
   const node = pod?.spec?.nodeName === undefined && pod !== undefined ? undefined : nodes?.[0];
   const transitions = transitionsOf(records);
@@ -158,29 +157,6 @@ async function eventsOf(client: HttpClient, namespace: string, uid: string): Pro
       throw error;
     });
   return items;
-}
-
-const hasLostRun = (pod: Pod): boolean =>
-  podContainers(pod).some(({ status }) => {
-    const ended = status?.state?.terminated ?? status?.lastState?.terminated;
-    return ended !== undefined && isEndUnknown(ended);
-  });
-
-/**
- * Resolves with the time of the node's newest Event about a restart of its machine; undefined if there is none, or if the user may not read
- * Events.
- */
-export async function rebootOf(client: Client, node: string): Promise<Millis | undefined> {
-  // Events about objects without a namespace, such as Nodes, are in the namespace default.
-  const namespace = 'default';
-  const fieldSelector = `involvedObject.kind=Node,involvedObject.name=${node},reason=Rebooted`;
-  try {
-    const { items } = await client.resource<CoreV1Event>(EVENTS).list({ namespace, fieldSelector });
-    return items.length === 0 ? undefined : Math.max(...items.map(lastTime));
-  } catch (error) {
-    if (isApiError(error, 'Forbidden')) return undefined;
-    throw error;
-  }
 }
 
 /**

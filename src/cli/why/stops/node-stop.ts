@@ -1,6 +1,7 @@
 /** Explains why the node stopped a run of a container, or is stopping it, although the Pod is not ending. Pure. */
 import type { Transition } from '../../../lifecycle/types.ts';
 import { type Action, called, eventOf, type Living, oneLine, type Shown, type Subject } from '../subject.ts';
+import { isRunning } from './reboot.ts';
 
 /** Why the node stopped a run that has ended or is ending. */
 export interface NodeStop {
@@ -78,7 +79,7 @@ function lastStopStep({ transitions }: Living, { name }: Named): Transition | un
 
 /** Whether the node is stopping the current run of the container, for whatever reason. */
 export const isStopping = (subject: Living, { kind, name, status }: Shown): boolean =>
-  kind !== 'defer' && status.state?.running !== undefined && lastStopStep(subject, { kind, name }) !== undefined;
+  kind !== 'defer' && isRunning(subject, status) && lastStopStep(subject, { kind, name }) !== undefined;
 
 /** A failed probe is a step when the node has decided to stop the run. The preStop hook runs before the stop signal. */
 const isStopStep = (step: Transition): boolean =>
