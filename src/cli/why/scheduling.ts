@@ -91,7 +91,7 @@ const ADVICE: readonly [RegExp, ...Advice[]][] = [
   [/anti-affinity|pod affinity|topology spread/i, say('change its affinity rules, or add a node')],
   [NO_FREE_PORT, say('another Pod uses the hostPort: delete it, or choose another port')],
   [/unschedulable/, uncordon],
-  [/Too many pods/, say('the node is full: delete other Pods')],
+  [/Too many pods/, say('the node is full: delete other Pods, or start the engine with a higher --max-pods')],
 ];
 
 function aboutClaims(description: string): Advice {
