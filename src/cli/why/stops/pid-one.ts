@@ -60,13 +60,22 @@ const isPidOne = ({ spec }: Pod): boolean => spec?.shareProcessNamespace !== tru
 
 const isShell = ([program = '']: readonly string[]): boolean => SHELLS.has(program.split('/').at(-1) ?? '');
 
+/** Returns whether a script of the command sets a trap for TERM. */
+const trapsTerm = (words: readonly string[]): boolean =>
+  isShell(words) && /\btrap\s.*\b(SIG)?TERM\b/s.test(words.join(' '));
+
 export const firstProcess = (pod: Pod): string => (isPidOne(pod) ? 'PID 1' : 'the main process');
+
+const TRAP =
+  'it traps TERM: a shell ignores a signal with an empty trap, and runs another trap only when the program in the foreground has ended';
 
 export function processEvidence(pod: Pod, container: string): string[] {
   const words = commandOf(pod, container);
   const command = oneLine(words.join(' '));
+  const shown = command === '' ? [] : [`its ${isPidOne(pod) ? 'PID 1' : 'main process'}: ${cut(command)}`];
+  if (trapsTerm(words)) return [...shown, TRAP];
   return [
-    ...(command === '' ? [] : [`its ${isPidOne(pod) ? 'PID 1' : 'main process'}: ${cut(command)}`]),
+    ...shown,
     ...(isPidOne(pod) ? ['the kernel ignores SIGTERM for a PID 1 that installs no handler for it'] : []),
     ...(isPidOne(pod) && isShell(words) ? ['a shell forwards no signal to the program that it waits for'] : []),
   ];
@@ -76,9 +85,12 @@ const cut = (text: string): string =>
   text.length > MAX_COMMAND_CHARS ? `${text.slice(0, MAX_COMMAND_CHARS - 1)}…` : text;
 
 export function hearSignals(pod: Pod, container: string): Action {
+  const words = commandOf(pod, container);
+  if (trapsTerm(words))
+    return { description: "for the next Pod: make the trap end the shell, and run its program with '&' and 'wait'" };
   if (!isPidOne(pod)) return { description: 'make the program end when it gets SIGTERM' };
   return {
-    description: isShell(commandOf(pod, container))
+    description: isShell(words)
       ? 'for the next Pod: make the shell exec the program, or trap TERM'
       : 'for the next Pod: make the program handle SIGTERM, or set shareProcessNamespace: true, with which it is not PID 1',
   };
