@@ -10,7 +10,7 @@ import { silentLog } from '../../platform/silent-log.ts';
 import { createVirtualTimers } from '../../platform/virtual-timers.ts';
 import { InterruptedError } from '../signals.ts';
 import { type EngineStop, outputOf, printReady, stopText } from '../up.ts';
-import { interruption, startError, startReport } from './detach.ts';
+import { endText, interruption, startError, startReport } from './detach.ts';
 import { interruptedStart, withRemains } from './interrupted-start.ts';
 
 function started(isHalted = false) {
@@ -56,6 +56,11 @@ test('up --detach stops an engine that is suspended after 60 s, and kills it if 
   expect(await report).toEqual({
     error: 'the node is not ready after 60 s: the process of the engine (PID 7) was suspended',
   });
+});
+
+test('up --detach names the signal or the code with which an engine ended', () => {
+  expect(endText({ signalCode: 'SIGKILL', exitCode: null })).toBe('SIGKILL ended the engine');
+  expect(endText({ signalCode: null, exitCode: 3 })).toBe('the engine exited with code 3');
 });
 
 test('up --detach returns the report of a ready engine, and undefined for an engine that exits without a report', async () => {

@@ -120,7 +120,7 @@ async function startUntil(options: UpOptions, stop: AbortSignal): Promise<ReadyE
     if (stop.aborted) throw reason;
     if (report !== undefined && 'error' in report)
       throw new UserError(`${startError(report.error, dataDir, process.env)}${killed}`);
-    throw new UserError(`the engine exited before it was ready: see its log ${logPath}`);
+    throw new UserError(`${endText(child)} before it was ready: see its log ${logPath}`);
   } finally {
     stop.removeEventListener('abort', interrupt);
     child.unref();
@@ -186,6 +186,10 @@ export function openLog(path: string): number {
   if ((found?.size ?? 0) > LONG_LOG_BYTES) renameSync(path, `${path}.1`);
   return openSync(path, constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | constants.O_NOFOLLOW, 0o600);
 }
+
+/** Returns the beginning of a sentence about an engine that ended without a report, because of a signal or an exit. */
+export const endText = ({ signalCode, exitCode }: Pick<ChildProcess, 'signalCode' | 'exitCode'>): string =>
+  signalCode === null ? `the engine exited with code ${exitCode}` : `${signalCode} ended the engine`;
 
 const killedText = (pid: number | undefined, dataDir: string): string =>
   `; the engine (PID ${pid}) did not end and was killed: '${hintsFor({ dataDir }, process.env).engine('down')}' removes what it has left`;
