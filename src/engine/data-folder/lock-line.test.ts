@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -91,6 +92,25 @@ test('untilReleasedBy also resolves if another process takes the lock as soon as
   const ends = untilReleasedBy(folder, process.pid + 1, signal);
   engine.release();
   await ends;
+});
+
+test('untilReleasedBy waits for the lock alone if the machine has no inotify instances left', async () => {
+  const lock = lockForStart(folder, 'engine');
+  const module = new URL('./lock-line.ts', import.meta.url).href;
+  const script = `import { untilReleasedBy } from ${JSON.stringify(module)};
+    const released = untilReleasedBy(${JSON.stringify(folder)}, ${process.pid}, new AbortController().signal);
+    console.log('waiting');
+    await released;
+    console.log('released');`;
+  const none = 'echo 0 >/proc/sys/user/max_inotify_instances; exec "$0" --input-type=module --eval "$1"';
+  const child = spawn('unshare', ['--user', '--map-root-user', 'sh', '-ec', none, process.execPath, script]);
+  const printed: string[] = [];
+  for (const stream of [child.stdout, child.stderr])
+    stream.setEncoding('utf8').on('data', (text: string) => void printed.push(text));
+  await once(child.stdout, 'data');
+  lock.release();
+  await once(child, 'close');
+  expect(printed.join('')).toBe('waiting\nreleased\n');
 });
 
 test('untilReleasedBy resolves if a failed first start has removed the lock file', async () => {

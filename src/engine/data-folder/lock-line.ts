@@ -83,8 +83,19 @@ export const untilStarted = (dataDir: string, signal: AbortSignal): Promise<void
  * Resolves when the process `pid` has released the lock of the data folder. Rejects if `signal` aborts. Does not wait for the lock alone,
  * because another process, such as an engine that systemd starts, may take it at once, and then keeps it.
  */
-export const untilReleasedBy = (dataDir: string, pid: number, signal: AbortSignal): Promise<void> =>
-  untilChanged(dataDir, () => ![String(pid), ''].includes(wordsOf(textIn(dataDir))[0] ?? ''), signal);
+export async function untilReleasedBy(dataDir: string, pid: number, signal: AbortSignal): Promise<void> {
+  const isOver = (): boolean => ![String(pid), ''].includes(wordsOf(textIn(dataDir))[0] ?? '');
+  try {
+    await untilChanged(dataDir, isOver, signal);
+  } catch (error) {
+    // Many containers can use up the inotify instances of the machine. A command that ends the engine must not fail because of that.
+    if (!NO_WATCHES.has((error as NodeJS.ErrnoException).code ?? '')) throw error;
+    await untilAborted(signal, dataDirReleased(dataDir, signal));
+  }
+}
+
+/** Source: inotify_init(2) and inotify_add_watch(2). */
+const NO_WATCHES: ReadonlySet<string> = new Set(['EMFILE', 'ENFILE', 'ENOMEM', 'ENOSPC']);
 
 /**
  * Resolves when the line of the lock file fulfills `isOver`, when no process has the lock, or when there is no such file. Rejects if
@@ -103,7 +114,8 @@ async function untilChanged(dataDir: string, isOver: () => boolean, signal: Abor
     await untilAborted(signal, Promise.race([changed.promise, dataDirReleased(dataDir, over.signal)]));
   } catch (error) {
     // A first start that has failed removes the file.
-    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+    const { code, syscall } = error as NodeJS.ErrnoException;
+    if (code !== 'ENOENT' || syscall !== 'watch') throw error;
   } finally {
     over.abort();
   }
