@@ -1,7 +1,8 @@
 /** Defines the command `lifepod down`: its options, and its interruption by Ctrl+C. */
 import { copyOfInvoker } from '../engine/certificates/user-kubeconfigs.ts';
+import { visibleOwner } from '../engine/data-folder/engine-processes.ts';
 import { isStopping } from '../engine/data-folder/lock-line.ts';
-import { dataDirOwner, UserError } from '../platform/files.ts';
+import { UserError } from '../platform/files.ts';
 import { UnansweredError } from './ending/first-answer.ts';
 import { hintsFor } from './hints.ts';
 import { removedCopy } from './kubeconfig/own-kubeconfig.ts';
@@ -31,7 +32,7 @@ export const sameCommand = ({ uninstallService }: DownOptions): string =>
 
 /** Returns what an interruption leaves. An engine that the command itself has started does not run any more. */
 export function stateText(dataDir: string, podsRun = mayRunPods): string {
-  if (dataDirOwner(dataDir) !== undefined)
+  if (visibleOwner(dataDir) !== undefined)
     return isStopping(dataDir) ? 'the engine is stopping' : 'Pods that are ending continue to end';
   return podsRun(dataDir) ? 'no engine is running, but Pods may be' : 'no engine is running';
 }
@@ -65,7 +66,7 @@ export async function downCommand(options: DownOptions): Promise<void> {
     if (exitCode === undefined) throw error;
     const again = hintsFor({ dataDir }, process.env).engine(sameCommand(options));
     const how =
-      error instanceof UnansweredError && dataDirOwner(dataDir) !== undefined
+      error instanceof UnansweredError && visibleOwner(dataDir) !== undefined
         ? error.message
         : `${stateText(dataDir)}; type '${again}' again`;
     process.stderr.write(`lifepod: interrupted: ${how}\n`);

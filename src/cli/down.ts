@@ -96,7 +96,7 @@ async function downInTurn(dataDir: string, turn: Turn, say: Say, settings: DownS
   }
   if (pid !== undefined) {
     const ended = endEngine(dataDir, record, pid, turn, say, settings);
-    await (found === true ? ended.catch((error: unknown) => stopStarted(dataDir, pid, error)) : ended);
+    await (found === true ? ended.catch((error: unknown) => stopStarted(dataDir, pid, turn, error)) : ended);
   }
   signal.throwIfAborted();
 
@@ -120,12 +120,13 @@ async function downInTurn(dataDir: string, turn: Turn, say: Say, settings: DownS
 
 /**
  * Stops the engine that down() has started and could not end, so that no engine runs, as before: this one may have another port than the
- * recorded one. Its Pods continue to run. Rejects with `error`.
+ * recorded one. Its Pods continue to run. Leaves the engine to another process that is ending it. Rejects with `error`.
  */
-async function stopStarted(dataDir: string, pid: number, error: unknown): Promise<never> {
-  if (dataDirOwner(dataDir) === pid) {
+async function stopStarted(dataDir: string, pid: number, turn: Turn, error: unknown): Promise<never> {
+  if (turn.tryOwn() && dataDirOwner(dataDir) === pid) {
     const released = untilReleasedBy(dataDir, pid, new AbortController().signal);
-    sendSignal(pid, 'SIGTERM');
+    // A second signal would cut the stop short.
+    if (!isStopping(dataDir)) sendSignal(pid, 'SIGTERM');
     await released;
   }
   throw error;

@@ -17,10 +17,17 @@ export interface Turn {
   share(): Promise<void>;
   /** Resolves when no other process has a turn. Meanwhile, another process may have ended the engine. */
   own(): Promise<void>;
+  /** Takes a turn of its own only if no other process has a turn. Returns whether it did. */
+  tryOwn(): boolean;
   release(): void;
 }
 
-const NO_TURN: Turn = { share: async () => undefined, own: async () => undefined, release: () => undefined };
+const NO_TURN: Turn = {
+  share: async () => undefined,
+  own: async () => undefined,
+  tryOwn: () => true,
+  release: () => undefined,
+};
 
 /** isBeingEnded() and untilEnded() lock the folder for some milliseconds, in which no engine is being ended. */
 const PROBE_SECONDS = 0.5;
@@ -41,7 +48,12 @@ export async function takeTurn(dataDir: string, say: (line: string) => void, sig
     hasSaid = true;
     await untilAborted(signal, lockOpen(fd, how, signal));
   };
-  const turn = { share: () => lock('--shared'), own: () => lock('--exclusive'), release: () => closeSync(fd) };
+  const turn: Turn = {
+    share: () => lock('--shared'),
+    own: () => lock('--exclusive'),
+    tryOwn: () => tryFlock(fd, '--exclusive', '--nonblock'),
+    release: () => closeSync(fd),
+  };
   try {
     await turn.share();
     return turn;
