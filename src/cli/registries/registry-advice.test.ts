@@ -80,6 +80,10 @@ test.each([
     /^check the name; if it is right, it needs credentials/,
   ],
   [answers('403 Forbidden'), /^check the name, and whether the user /],
+  [
+    'failed to fetch anonymous token: unexpected status from GET request to https://gitlab.example/jwt/auth: 403 Forbidden',
+    /^check the name; if it is right, it needs credentials/,
+  ],
   [answers('429 Too Many Requests'), /^wait: localhost:5101 limits/],
   [answers('500 Internal Server Error'), /^see the log of the registry localhost:5101, which answers/],
   [

@@ -37,15 +37,22 @@ export function registryProblem(message = ''): RegistryProblem | undefined {
       text: `its registry ${closing} closed the connection of a plain HTTP request: does it speak TLS?`,
     };
   if (message.includes('server gave HTTP response to HTTPS client')) return { cause: 'plain' };
-  if (/tls: failed to verify certificate|x509: /.test(message)) return { cause: 'certificate' };
-  if (/no basic auth credentials|pull access denied|insufficient_scope/.test(message)) return { cause: 'denied' };
+  if (message.includes('x509: certificate signed by unknown authority')) return { cause: 'certificate' };
+  if (
+    /no basic auth credentials|failed to fetch anonymous token: .*: 403 |pull access denied|insufficient_scope/.test(
+      message,
+    )
+  )
+    return { cause: 'denied' };
   const [, host, scheme, other = host, answer = ''] = ANSWER.exec(message) ?? [];
   const code = answer.slice(0, 3);
+  // containerd appends the body of the response.
+  const [status = ''] = answer.split(' - ');
   if (CAUSES[code] === undefined && !code.startsWith('5')) return undefined;
   const isTls = code === '400' && scheme === 'https';
   const name = other === undefined ? '' : ` ${other}`;
   return {
     cause: isTls ? 'error' : (CAUSES[code] ?? 'error'),
-    text: `its registry${name} answers ${answer.trim()}${isTls ? '' : (WHY[code] ?? '')}`,
+    text: `its registry${name} answers ${status.trim()}${isTls ? '' : (WHY[code] ?? '')}`,
   };
 }

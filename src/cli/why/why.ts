@@ -8,7 +8,7 @@ import type { Client } from '../../client/client.ts';
 import type { HttpClient } from '../../client/http-client.ts';
 import { queryText, resourcePath } from '../../client/paths.ts';
 import { readEngineRecord } from '../../engine/settings.ts';
-import { isApiError } from '../../machinery/status.ts';
+import { ApiError, isApiError } from '../../machinery/status.ts';
 import { shellQuoted } from '../../platform/programs/typed-program.ts';
 import { containerdPaths } from '../../runtime/containerd/paths.ts';
 import { repositoryOf } from '../../runtime/images/references.ts';
@@ -120,7 +120,8 @@ export async function readPullSecrets(client: Client, pod: Pod): Promise<Secret[
   try {
     return (await Promise.all(pullSecretsOf(pod).map(read))).flat();
   } catch (error) {
-    if (isApiError(error, 'Forbidden')) return undefined;
+    // The Secrets only make the advice more precise.
+    if (error instanceof ApiError) return undefined;
     throw error;
   }
 }

@@ -1,6 +1,7 @@
 import type { CoreV1Event } from '../../api/generated/types.ts';
 import { EVENTS } from '../../api/resources.ts';
 import { uidOf } from '../../machinery/meta.ts';
+import { isApiError } from '../../machinery/status.ts';
 import { UserError } from '../../platform/files.ts';
 import { lifeOf, type PodLife } from '../records.ts';
 import type { Target } from '../target.ts';
@@ -41,7 +42,15 @@ export async function explainWorkload(
   const events = await Promise.all(
     owners.map(async (owner) => {
       const fieldSelector = `involvedObject.uid=${uidOf(owner)}`;
-      return (await client.resource<CoreV1Event>(EVENTS).list({ namespace, fieldSelector })).items;
+      return client
+        .resource<CoreV1Event>(EVENTS)
+        .list({ namespace, fieldSelector })
+        .then(({ items }) => items)
+        .catch((error: unknown) => {
+          // A workload is also explained to a user who may not read Events.
+          if (isApiError(error, 'Forbidden')) return [];
+          throw error;
+        });
     }),
   );
   const title = `${type.names[0]}/${name}`;
