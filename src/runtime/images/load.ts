@@ -12,7 +12,7 @@ import { type Connection, connect, delay, hasCode } from '../cri/connection.ts';
 import { imageStatus } from '../cri/images/image-service.ts';
 import { type OciIndex, type OnRead, openArchive, readArchive } from './archive-reader.ts';
 import { completeIndex, withIndex } from './complete-index.ts';
-import { refusalForCpu } from './cpu/archive-cpu.ts';
+import { emulatesCpus, refusalForCpu } from './cpu/archive-cpu.ts';
 import { guardImport, type ImportGuard, listNames } from './failed-import.ts';
 import { importFailure, RUNTIME_ENDED, runtimeEnded } from './import-failure.ts';
 import { storedName } from './references.ts';
@@ -91,7 +91,7 @@ async function loadArchive(load: Load, file: string): Promise<string[]> {
     load.progress({ kind, file, doneBytes, totalBytes });
   report('checking', 0);
   const content = await readArchive(file, signal, (bytes) => report('checking', bytes));
-  const refusal = refusalForCpu(file, content);
+  const refusal = emulatesCpus() ? undefined : refusalForCpu(file, content);
   if (refusal !== undefined) throw new UserError(refusal);
   // An archive may have the same name in its manifest.json and, in another form, in its index.json.
   const references = [...new Set(content.names.map(storedName))];

@@ -1,6 +1,9 @@
-import { expect, test } from 'vitest';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
 import type { OciDescriptor } from '../archive-reader.ts';
-import { refusalForCpu } from './archive-cpu.ts';
+import { emulatesCpus, refusalForCpu } from './archive-cpu.ts';
 
 type Platform = NonNullable<OciDescriptor['platform']>;
 const [ARM, AMD, I386]: Platform[] = ['arm64', 'amd64', '386'].map((architecture) => ({ os: 'linux', architecture }));
@@ -31,6 +34,7 @@ const ABSENT =
 
 test.each<[string, Platform | undefined, string | undefined]>([
   ['this CPU', AMD, undefined],
+  ['this CPU, by another name', { os: '', architecture: 'x86_64' }, undefined],
   ['an older CPU that this one includes', I386, undefined],
   ['another CPU', ARM, OTHER],
   ['another operating system', WINDOWS, OTHER],
@@ -121,4 +125,16 @@ test.each<[string, Record<string, unknown>]>([
 test('a machine with arm64 also accepts images for arm', () => {
   const documents = { 'sha256:m': manifest('sha256:c'), 'sha256:c': { os: 'linux', architecture: 'arm' } };
   expect(refusal([named('sha256:m', 'web:1')], documents, 'arm64')).toBeUndefined();
+});
+
+test.each([
+  ['qemu-aarch64', true],
+  ['rosetta', true],
+  ['python3.11', false],
+])('a kernel with the handler %s for binary formats emulates other CPUs: %s', (handler, expected) => {
+  const folder = mkdtempSync(join(tmpdir(), 'lifepod-binfmt-'));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  for (const name of ['register', 'status', handler]) writeFileSync(join(folder, name), '');
+  expect(emulatesCpus(folder)).toBe(expected);
+  expect(emulatesCpus(join(folder, 'missing'))).toBe(false);
 });

@@ -2,6 +2,7 @@
  * Finds images in an OCI image layout that cannot run on the CPU of this machine, before containerd gets the archive. containerd would
  * import an image for any CPU if the index names no platform.
  */
+import { readdirSync } from 'node:fs';
 import { architecture } from '../../../platform/architecture.ts';
 import { type ArchiveContent, type OciDescriptor, ociName } from '../archive-reader.ts';
 
@@ -19,6 +20,18 @@ interface Document {
   manifests?: OciDescriptor[];
   os?: unknown;
   architecture?: unknown;
+}
+
+/** Source: kernel documentation, "Kernel Support for miscellaneous Binary Formats (binfmt_misc)". */
+const BINARY_FORMATS = '/proc/sys/fs/binfmt_misc';
+
+/** Returns whether the kernel runs programs for other CPUs with an emulator, such as QEMU or Rosetta. */
+export function emulatesCpus(folder = BINARY_FORMATS): boolean {
+  try {
+    return readdirSync(folder).some((name) => /^(qemu-|rosetta|box64|FEX)/.test(name));
+  } catch {
+    return false;
+  }
 }
 
 /** Returns why the archive is refused; undefined if each named image can run, or may be able to run. */
@@ -69,9 +82,21 @@ function fitOf(descriptor: OciDescriptor, blobs: Blobs, cpu: string, above: read
   return accepts({ os, architecture: builtFor }, cpu) ? 'fits' : 'other';
 }
 
-const accepts = (platform: { os?: unknown; architecture?: unknown }, cpu: string): boolean =>
-  (platform.os ?? 'linux') === 'linux' &&
-  (platform.architecture === cpu || platform.architecture === ALSO_ACCEPTED[cpu]);
+/** The other names of architectures, in lower case. Source: normalizeArch() of github.com/containerd/platforms. */
+const ALIASES: Readonly<Record<string, string>> = {
+  x86_64: 'amd64',
+  'x86-64': 'amd64',
+  aarch64: 'arm64',
+  i386: '386',
+  armhf: 'arm',
+  armel: 'arm',
+};
+
+function accepts({ os, architecture: builtFor }: { os?: unknown; architecture?: unknown }, cpu: string): boolean {
+  const name = String(builtFor).toLowerCase();
+  const normal = ALIASES[name] ?? name;
+  return String(os || 'linux').toLowerCase() === 'linux' && (normal === cpu || normal === ALSO_ACCEPTED[cpu]);
+}
 
 /** Returns an empty document for a blob that is not one, or does not have the specified form: containerd reports that. */
 function documentOf(descriptor: OciDescriptor, blobs: Blobs): Document {
