@@ -35,7 +35,7 @@ const LONG_LOG_BYTES = 10 * 1024 * 1024;
 const PATIENCE_MILLIS = 60_000;
 
 /** An engine that is to stop but hangs is killed after this time. */
-const STOP_MILLIS = 15_000;
+const STOP_MILLIS = 60_000;
 
 const MAIN = process.argv[1] ?? '';
 
