@@ -145,7 +145,7 @@ export async function untilReady(dataDir: string, say: Say, stop: AbortSignal): 
   };
   const options = { ...nodePlatform('error'), signal, failed };
   const { synced } = createInformer(client.resource<Node>(NODES), options, { added: see, updated: see });
-  void synced.then(() => isReady || stop.aborted || say('waiting until the node is ready'));
+  void synced.then(() => isReady || signal.aborted || say('waiting until the node is ready'));
   try {
     await ready.promise;
     return client;

@@ -51,7 +51,7 @@ export function nextDeletes(dataDir: string): string {
 export function leftBehind(dataDir: string): string {
   if (mayLeaveObjects(dataDir)) return `${nextDeletes(dataDir)} what is left`;
   const down = hintsFor({ dataDir }, process.env).engine('down');
-  return `the session has created nothing${isSessionEngine(dataDir) ? `; '${down}' ends its engine` : ''}`;
+  return `nothing that the session has created is left${isSessionEngine(dataDir) ? `; '${down}' ends its engine` : ''}`;
 }
 
 /** The handlers remain installed, so that no signal ends the process early. */
