@@ -89,7 +89,7 @@ test('a lifepod down whose connection is cut asks again', async () => {
   const run = next();
   for (const each of connections) each.destroy();
   expect(await run).toBe(false);
-  await expect.poll(() => workloads.isActive()).toBe(true);
+  await expect.poll(() => workloads.isActive(), { timeout: 30_000 }).toBe(true);
   const end = ['static Pods end in 20 s'];
   expect(said).toEqual([...end, 'static Pods run', 'controllers run', ...end]);
   const over = next();

@@ -13,7 +13,7 @@ async function startEngine(dataDir: string): Promise<ChildProcess & { pid: numbe
   const lock = `exec 3>>"$0"; flock 3; echo "$$ engine" >"$0"; exec sleep 600`;
   const engine = spawn('sh', ['-c', lock, lockPath(dataDir)], { stdio: 'ignore' });
   onTestFinished(() => void engine.kill('SIGKILL'));
-  await expect.poll(() => dataDirOwner(dataDir)).toBe(engine.pid);
+  await expect.poll(() => dataDirOwner(dataDir), { timeout: 30_000 }).toBe(engine.pid);
   return engine as ChildProcess & { pid: number };
 }
 
