@@ -85,6 +85,7 @@ describe('image policy', () => {
     ['IfNotPresent', 'absent', 'pullImage/app/0/i'],
     ['IfNotPresent', 'present', 'startContainer/app/0'],
     ['Never', 'unknown', 'checkImage/app/0/i'],
+    ['Never', 'absent', 'checkImage/app/0/i'],
     ['Never', 'present', 'startContainer/app/0'],
   ])('imagePullPolicy %s with the image %s requests %s', (policy, found, action) => {
     expect(asked(decided(lookUp(policy, found)))).toEqual([action]);

@@ -85,7 +85,8 @@ export function* ensureImage(view: PodView, container: ContainerView, attempt: n
   // The image appeared without a pull, so the back-off no longer applies.
   else if (view.observed.appeared?.has(container.name) && !view.isUnderWay(actionKey(pull)))
     yield act(check, ({ at }) => at);
-  else yield act(found?.state === 'absent' ? pull : check, after);
+  // With the policy Never, an image that disappeared after the check is not pulled either.
+  else yield act(found?.state === 'absent' && container.spec.imagePullPolicy !== 'Never' ? pull : check, after);
 }
 
 /** Waits until each app container has a run, so that these pulls do not delay the start of the Pod. */

@@ -25,6 +25,7 @@ function node(given: { images: Record<string, number>; other?: number; policy?: 
     runtime: {
       listImages: async () =>
         [...images].map(([name, image]) => (name === state.pinned ? { ...image, pinned: true as const } : image)),
+      imageStatus: async (id) => images.get(id.replace('sha256:', '')),
       removeImage: async (id) => {
         const name = id.replace('sha256:', '');
         if (name === state.refuses) throw new Error(`${name} stays`);

@@ -40,6 +40,7 @@ const start = (policy: GarbagePolicy, more: Partial<RemovalOptions> = {}): Image
   createImageRemoval({
     runtime: {
       listImages: async () => [...images],
+      imageStatus: async (id) => images.find((each) => each.id === id),
       async removeImage(id) {
         attempts.push(id);
         const refusal = refusals.get(id);
@@ -220,6 +221,7 @@ test('an abort during a removal rejects with its reason, and no further image is
     const removal = start(EXPIRING, {
       runtime: {
         listImages: async () => images,
+        imageStatus: async () => undefined,
         async removeImage(id) {
           attempts.push(id);
           stop.abort(new Error('the node ends'));
@@ -233,5 +235,32 @@ test('an abort during a removal rejects with its reason, and no further image is
     await expect(removed, method).rejects.toThrow('the node ends');
     expect(attempts, method).toEqual(['a']);
     expect(warnings).toEqual([]);
+  }
+});
+
+test('an image that gets another name, or a Pod that needs it, while others are removed is kept', async () => {
+  for (const method of ['free', 'freeOld'] as const) {
+    const pods: Pod[] = [];
+    images = ['a', 'b', 'c', 'd'].map((id) => image(id));
+    const removal = start(EXPIRING, {
+      pods: () => pods,
+      runtime: {
+        listImages: async () => images,
+        imageStatus: async (id) => images.find((each) => each.id === id),
+        async removeImage(id) {
+          images = images
+            .filter((each) => each.id !== id)
+            .map((each) =>
+              each.id === 'b' ? image('b', { tags: ['docker.io/library/b:1', 'example.com/new:1'] }) : each,
+            );
+          if (pods.length === 0) pods.push(podOf({ containers: [{ name: 'app', image: 'c:1' }] }));
+        },
+      },
+    });
+    await removal.freeOld(signal);
+    timers.advance(1000);
+    if (method === 'freeOld') await removal.freeOld(signal);
+    else expect(await removal.free(100, signal)).toMatchObject({ freedBytes: 20 });
+    expect(ids(), method).toEqual(['b', 'c']);
   }
 });

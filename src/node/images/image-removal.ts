@@ -6,7 +6,7 @@ import { earliestOf, type GarbagePolicy } from './garbage-policy.ts';
 import { imagesOf, isMeant } from './images-in-use.ts';
 
 export interface RemovalOptions {
-  runtime: Pick<ContainerRuntime, 'listImages' | 'removeImage'>;
+  runtime: Pick<ContainerRuntime, 'listImages' | 'imageStatus' | 'removeImage'>;
   /** Resolves to the IDs or names of the images of all containers in the runtime, including containers that lifepod did not create. */
   inUse(signal: AbortSignal): Promise<readonly string[]>;
   pods(): readonly Pod[];
@@ -44,9 +44,11 @@ export function createImageRemoval(options: RemovalOptions): ImageRemoval {
     return images.filter((image) => !used.has(image)).sort(history.inRemovalOrder);
   }
 
-  async function remove(id: string, signal: AbortSignal): Promise<void> {
-    await runtime.removeImage(id, signal);
-    history.forget(id);
+  async function remove(image: ImageInfo, signal: AbortSignal): Promise<boolean> {
+    if (await isNeededNow(options, image, signal)) return false;
+    await runtime.removeImage(image.id, signal);
+    history.forget(image.id);
+    return true;
   }
 
   return {
@@ -54,17 +56,20 @@ export function createImageRemoval(options: RemovalOptions): ImageRemoval {
       const images = await unused(signal);
       if (policy.maxAgeMillis === 0) return undefined;
       const expiries: Millis[] = [];
-      for (const { id, tags } of images) {
-        const { lastUsed, firstSeen } = history.timesOf(id);
+      for (const image of images) {
+        const { lastUsed, firstSeen } = history.timesOf(image.id);
         const expiry = Math.max(lastUsed, firstSeen, startedAt) + policy.maxAgeMillis;
         if (expiry > timers.now()) {
           expiries.push(expiry);
           continue;
         }
-        log.info('removing an image that has been unused for too long', { image: id, tags });
-        await remove(id, signal).catch((error: Error) => {
+        log.info('removing an image that has been unused for too long', { image: image.id, tags: image.tags });
+        await remove(image, signal).catch((error: Error) => {
           signal.throwIfAborted();
-          log.warn('cannot remove an image that has been unused for too long', { image: id, error: error.message });
+          log.warn('cannot remove an image that has been unused for too long', {
+            image: image.id,
+            error: error.message,
+          });
         });
       }
       return earliestOf(expiries);
@@ -73,7 +78,8 @@ export function createImageRemoval(options: RemovalOptions): ImageRemoval {
       let freedBytes = 0;
       const refusals: string[] = [];
       const youngUntil: Millis[] = [];
-      for (const { id, sizeBytes, tags } of await unused(signal)) {
+      for (const image of await unused(signal)) {
+        const { id, sizeBytes, tags } = image;
         if (freedBytes >= wantedBytes) break;
         const oldAt = history.timesOf(id).firstSeen + policy.minAgeMillis;
         if (oldAt > timers.now()) {
@@ -82,20 +88,35 @@ export function createImageRemoval(options: RemovalOptions): ImageRemoval {
         }
         log.info('removing an unused image', { image: id, tags, sizeBytes });
         try {
-          await remove(id, signal);
-          freedBytes += sizeBytes;
+          if (await remove(image, signal)) freedBytes += sizeBytes;
         } catch (error) {
           signal.throwIfAborted();
           refusals.push((error as Error).message);
         }
       }
-      if (refusals.length > 0)
-        throw new Error(
-          `wanted to free ${wantedBytes} bytes, but freed ${freedBytes} bytes space with errors in image deletion: ${refusals.join(', ')}`,
-        );
+      if (refusals.length > 0) throw incompleteRemoval(wantedBytes, freedBytes, refusals);
       return { freedBytes, oldEnoughAt: earliestOf(youngUntil) };
     },
   };
+}
+
+const incompleteRemoval = (wantedBytes: number, freedBytes: number, refusals: readonly string[]): Error =>
+  new Error(
+    `wanted to free ${wantedBytes} bytes, but freed ${freedBytes} bytes space with errors in image deletion: ${refusals.join(', ')}`,
+  );
+
+/**
+ * Resolves with whether the image has got another name or a Pod that needs it since it was listed. The removal of many images takes long,
+ * and the runtime removes an image with all its names, also with those that a load has just assigned.
+ */
+async function isNeededNow(
+  { runtime, pods }: RemovalOptions,
+  listed: ImageInfo,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const image = (await runtime.imageStatus(listed.id, signal)) ?? listed;
+  const isNew = image.tags.some((tag) => !listed.tags.includes(tag));
+  return isNew || pods().some((pod) => imagesOf(pod).some((name) => isMeant(image, name)));
 }
 
 /** `firstSeen` is 0 for images of the agent's first listing; `lastUsed` is 0 if the image was never seen in use. */
