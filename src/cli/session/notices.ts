@@ -18,7 +18,7 @@ import { type EntryEnd, endOfEntry, endText, fatesOf, isUndone, remainingWork, w
 import { actionsText, imageHint, lackOfImage } from '../why/images.ts';
 import { explainReadinessGates, explainUnready, readyingProbe } from '../why/running.ts';
 import { explainScheduling } from '../why/scheduling.ts';
-import { controllerOf, eventOf, type Living, lastTime, type Shown, shownContainers } from '../why/subject.ts';
+import { controllerOf, eventOf, lastTime, type Shown, shownContainers } from '../why/subject.ts';
 import { idlenessOf } from '../workloads/idle-workloads.ts';
 import { hasJobFailed, type Refusal } from '../workloads/refused-pods.ts';
 import type { Root } from '../workloads/root-owner.ts';
@@ -26,7 +26,7 @@ import { type ContainerRuns, crashLoops } from './container-runs.ts';
 import type { Interrupts } from './interrupts.ts';
 import { titleOf } from './plan.ts';
 import type { SessionLogs } from './session-logs.ts';
-import { type Failure, failureOf, jobFailureOf, type Seen } from './session-state.ts';
+import { type Failure, failureOf, jobFailureOf, type Seen, subjectOf } from './session-state.ts';
 
 interface EntryNotice {
   name: string;
@@ -115,22 +115,11 @@ export const createSlowReports =
   async (pod: Pod): Promise<void> => {
     // The session does not wait for a Pod that only finalizers keep, and Ctrl+C would not end it.
     if (!stop.aborted || onlyFinalizersLeft(pod)) return;
-    const subject = { ...subjectOf(pod, hints, Date.now()), transitions: await stepsOf(client, pod) };
+    const subject = { ...subjectOf(pod, { hints }, Date.now()), transitions: await stepsOf(client, pod) };
     const ending = explainEnding({ ...subject, name: titleOf('Pod', pod.metadata) });
     if (ending !== undefined && !hurry.aborted)
       say(`${ending.sentence.replace(/\.$/, '')}; Ctrl+C again ends it at once`);
   };
-
-const subjectOf = (pod: Pod, hints: Hints, now: Millis): Living => ({
-  name: pod.metadata.name,
-  namespace: pod.metadata.namespace ?? '',
-  pod,
-  events: [],
-  transitions: [],
-  lastLines: {},
-  hints,
-  now,
-});
 
 interface NoticeOptions {
   client: Client;
@@ -184,7 +173,7 @@ function waitNotices(
   return {
     gates(pod) {
       if (hasEnded(pod) || pod.metadata.deletionTimestamp !== undefined) return;
-      const subject = subjectOf(pod, hints, 0);
+      const subject = subjectOf(pod, { hints });
       const isGated = (pod.spec?.schedulingGates ?? []).length > 0;
       const found = isGated ? explainScheduling(subject) : explainReadinessGates(subject);
       if (found === undefined || !isFirst(uidOf(pod), isGated ? 'scheduling gates' : 'readiness gates')) return;
@@ -240,7 +229,7 @@ export function createNotices({ client, logs, say, hints, failed }: NoticeOption
       failingSince.set(run, since);
       // A container may fail probes while it starts.
       if (now - since < limit || !isNew(pod, `unready ${kind} ${shown.name}`)) return;
-      const subject = { ...subjectOf(pod, hints, now), name: titleOf('Pod', pod.metadata), events: [event] };
+      const subject = { ...subjectOf(pod, { hints }, now), name: titleOf('Pod', pod.metadata), events: [event] };
       say(`${explainUnready(subject, shown).sentence.replace(/\.$/, '')}; ${see(pod)}`);
     },
     async crashLoops(pod, runs) {

@@ -238,7 +238,7 @@ function waitingOf(pod: Pod, container: PodContainer, facts: PodFacts): Obstacle
   return { text, cause: text, hint: actionsText(actions), isFinal };
 }
 
-const subjectOf = (pod: Pod, facts: PodFacts): Living => ({
+export const subjectOf = (pod: Pod, facts: PodFacts, now = 0): Living => ({
   name: pod.metadata.name,
   namespace: pod.metadata.namespace ?? '',
   pod,
@@ -246,7 +246,7 @@ const subjectOf = (pod: Pod, facts: PodFacts): Living => ({
   transitions: [],
   lastLines: {},
   ...facts,
-  now: 0,
+  now,
 });
 
 /** How long an obstacle that is not final may last before the Pod counts as unable to start. */
