@@ -44,10 +44,12 @@ export function createImageRemoval(options: RemovalOptions): ImageRemoval {
     return images.filter((image) => !used.has(image)).sort(history.inRemovalOrder);
   }
 
-  async function remove(image: ImageInfo, signal: AbortSignal): Promise<boolean> {
+  async function remove(image: ImageInfo, message: string, signal: AbortSignal): Promise<boolean> {
     if (await isNeededNow(options, image, signal)) return false;
-    await runtime.removeImage(image.id, signal);
-    history.forget(image.id);
+    const { id, tags, sizeBytes } = image;
+    log.info(message, { image: id, tags, sizeBytes });
+    await runtime.removeImage(id, signal);
+    history.forget(id);
     return true;
   }
 
@@ -63,8 +65,7 @@ export function createImageRemoval(options: RemovalOptions): ImageRemoval {
           expiries.push(expiry);
           continue;
         }
-        log.info('removing an image that has been unused for too long', { image: image.id, tags: image.tags });
-        await remove(image, signal).catch((error: Error) => {
+        await remove(image, 'removing an image that has been unused for too long', signal).catch((error: Error) => {
           signal.throwIfAborted();
           log.warn('cannot remove an image that has been unused for too long', {
             image: image.id,
@@ -79,16 +80,14 @@ export function createImageRemoval(options: RemovalOptions): ImageRemoval {
       const refusals: string[] = [];
       const youngUntil: Millis[] = [];
       for (const image of await unused(signal)) {
-        const { id, sizeBytes, tags } = image;
         if (freedBytes >= wantedBytes) break;
-        const oldAt = history.timesOf(id).firstSeen + policy.minAgeMillis;
+        const oldAt = history.timesOf(image.id).firstSeen + policy.minAgeMillis;
         if (oldAt > timers.now()) {
           youngUntil.push(oldAt);
           continue;
         }
-        log.info('removing an unused image', { image: id, tags, sizeBytes });
         try {
-          if (await remove(image, signal)) freedBytes += sizeBytes;
+          if (await remove(image, 'removing an unused image', signal)) freedBytes += image.sizeBytes;
         } catch (error) {
           signal.throwIfAborted();
           refusals.push((error as Error).message);
