@@ -43,6 +43,14 @@ test('processes share turns, and a process gets a turn of its own when the other
   expect(readdirSync(folder)).toEqual([]);
 });
 
+test('tryOwn takes a turn only if no other process has one, so that an engine that another process is ending is left to it', async () => {
+  const [first, second] = [await takeTurn(folder, quiet, signal), await takeTurn(folder, quiet, signal)];
+  expect(first.tryOwn()).toBe(false);
+  second.release();
+  expect(first.tryOwn()).toBe(true);
+  first.release();
+});
+
 test('two processes that share turns both get a turn of their own, one after the other', async () => {
   const turns = [await takeTurn(folder, quiet, signal), await takeTurn(folder, quiet, signal)];
   let owners = 0;
