@@ -48,6 +48,8 @@ test('an end that no status shows, or that the runtime knows, is taken from the 
   // The status has whole seconds only, so the runtime's time is kept.
   const lost = { ...ended, exitCode: 255, reason: 'Error', finishedAt: '2026-01-31T00:00:00Z' };
   expect(seen({ ...run, finishedAt: AT + 20 }, { state: { terminated: lost } })?.finishedAt).toBe(AT + 20);
+  const skipped = { ...ended, exitCode: 137, reason: 'Skipped' };
+  expect(seen(run, { state: { terminated: skipped } })).toEqual(run);
   const failed = { ...run, reason: 'Error' };
   expect(seen(failed, { state: { terminated: ended } })).toEqual(failed);
 });

@@ -90,7 +90,8 @@ function asRecorded(run: ContainerState, recorded: ContainerStatus | undefined):
   if (run.state !== 'exited' || run.reason !== 'Unknown') return run;
   const ends = [recorded?.state?.terminated, recorded?.lastState?.terminated];
   const end = ends.find((each) => shownId(each) === run.id);
-  if (end === undefined) return run;
+  // The exit code of a skipped entry is not that of its run.
+  if (end === undefined || end.reason === 'Skipped') return run;
   const { exitCode, reason = '', message = '' } = end;
   const at = parseTime(end.finishedAt) ?? run.createdAt;
   // The status has whole seconds only, so a time of the runtime in the same second is kept.
