@@ -150,6 +150,20 @@ describe('the Pods that a Job counts', () => {
     expect(names(untrack)).toBe('late');
   });
 
+  test('a Pod that runs its defer containers is counted later if a suspended Job deletes it and so succeeds', () => {
+    const pod = jobPod('ending', { phase: 'Terminating', defers: true });
+    const end = { reason: 'Completed', startedAt: ago(1), deadline: ago(-29) };
+    const ending = { ...pod, status: { ...pod.status, termination: end } };
+    const job = storedJob({ parallelism: 2, completions: undefined, suspend: true });
+    const decision = decide(job, [ending, jobPod('done', { phase: 'Succeeded' })]);
+    expect(trueConditions(decision)).toEqual(['SuccessCriteriaMet CompletionsReached']);
+    expect([names(decision.remove), decision.reason, names(decision.untrack)]).toEqual([
+      'ending',
+      'ScaledDown',
+      'done',
+    ]);
+  });
+
   test('at most 500 at a time, those of the status first', () => {
     const pods = Array.from({ length: 600 }, (_, i) => jobPod(`p${i}`, { phase: 'Succeeded' }));
     const job = storedJob({ completions: 900, parallelism: 1 }, { uncountedTerminatedPods: { succeeded: ['p599'] } });

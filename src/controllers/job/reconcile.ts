@@ -61,7 +61,7 @@ export function reconcile(input: JobInput): Decision {
   const changes = changesOf(view, early, delayed);
   const isManaged = early === undefined && job.metadata.deletionTimestamp === undefined;
   const verdict = early ?? (isComplete(view, changes) ? COMPLETIONS_REACHED : undefined);
-  const { status: tracked, untrack } = track(view, verdict, new Set(delayed.values()));
+  const { status: tracked, untrack } = track(view, verdict, reasonOf(early), new Set(delayed.values()));
   const status = { ...tracked, ...counts(view, changes) };
   const isAtRest = status.active === 0 && status.terminating === 0 && untrack.length === 0;
   const concluded = verdict === undefined ? suspended(view, status, isManaged) : ended(view, status, verdict, isAtRest);

@@ -11,6 +11,7 @@ import { hasEnded } from '../../api/core/v1/pod/status/final-phase.ts';
 import type { JobStatus, Pod } from '../../api/generated/types.ts';
 import { defined } from '../../machinery/drop-undefined.ts';
 import { uidOf } from '../../machinery/meta.ts';
+import type { DeletionReason } from '../ownership/pods-of-owner.ts';
 import type { Verdict } from './conditions.ts';
 import { matchFailurePolicy } from './failure-policy.ts';
 import { formatIntervals, total } from './intervals.ts';
@@ -48,10 +49,15 @@ export interface Tracking {
 }
 
 /**
- * Decides which Pods are counted next. `verdict`: why the Job ends; undefined if it does not. `delayed`: failed Pods that remain until
- * their replacements exist.
+ * Decides which Pods are counted next. `verdict`: why the Job ends; undefined if it does not. `deletion`: why the active Pods that are being
+ * deleted now are. `delayed`: failed Pods that remain until their replacements exist.
  */
-export function track(view: JobView, verdict: Verdict | undefined, delayed: ReadonlySet<Pod>): Tracking {
+export function track(
+  view: JobView,
+  verdict: Verdict | undefined,
+  deletion: DeletionReason,
+  delayed: ReadonlySet<Pod>,
+): Tracking {
   const { spec, status, job, uncounted } = view;
   const succeeded = [...(status.uncountedTerminatedPods?.succeeded ?? [])];
   const failed = [...(status.uncountedTerminatedPods?.failed ?? [])];
@@ -65,7 +71,8 @@ export function track(view: JobView, verdict: Verdict | undefined, delayed: Read
     if (untrack.length >= MAX_UNCOUNTED) break;
     const outcome = outcomeOf(spec, pod, isFailing);
     // Pods that a Job deletes because it has succeeded do not count.
-    const isOwnDeletion = hasSucceeded && (pod.metadata.deletionTimestamp === undefined || isEndedByJob(pod));
+    const endsNow = pod.metadata.deletionTimestamp === undefined && deletion !== 'ScaledDown';
+    const isOwnDeletion = hasSucceeded && (endsNow || isEndedByJob(pod));
     if (outcome === undefined && !isDeleted && !isOwnDeletion) continue;
     if (delayed.has(pod) && !isDeleted && verdict === undefined) continue;
     untrack.push(pod);
