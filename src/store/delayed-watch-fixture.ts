@@ -6,8 +6,8 @@ export type Later = (deliver: () => void) => void;
 const afterOneMillisecond: Later = (deliver) => void setTimeout(deliver, 1);
 
 /**
- * Forwards all calls to `store`, but delays the calls of the listeners. Passes a function to `later` for each change, and each call of such
- * a function delivers the oldest undelivered change. By default, many turns of promises come between a write and its event.
+ * Forwards all calls to `store`, but delays the calls of the listeners: for each call, passes to `later` a function that makes the oldest
+ * delayed call. By default, a call comes a millisecond late, so that the callbacks of many promises run between a write and its event.
  */
 export function delayWatch(store: Store, later: Later = afterOneMillisecond): Store {
   const undelivered: (() => void)[] = [];

@@ -4,8 +4,8 @@ import type { Store } from './store.ts';
 const BUCKETS_SECONDS = [0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5];
 
 /**
- * Adds the durations and failures of the calls to `metrics`. The duration of a transaction of the lmdb store includes the flush to the
- * disk, which concurrent transactions share.
+ * Forwards all calls to `store`, and records the durations and failures of get(), range(), txn() and compact() in `metrics`. The duration
+ * of a transaction of the lmdb store includes the flush to the disk, which concurrent transactions share.
  */
 export function measuredStore(store: Store, metrics: Metrics): Store {
   const durations = metrics.histogram(

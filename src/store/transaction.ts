@@ -19,7 +19,7 @@ export function comparableKey(key: string): string {
   return valid.length === start.length || start[valid.length] === '\0' ? valid : `${valid}\x7f`;
 }
 
-/** Compared keys may be invalid: such a key does not exist. */
+/** Throws an Error if a key to write is invalid or occurs twice. An invalid key in `compare` counts as a key that does not exist. */
 export function checkTxn(txn: Txn): void {
   const written = new Set<string>();
   for (const key of [...(txn.puts ?? []).map((put) => put.key), ...(txn.deletes ?? [])]) {

@@ -66,8 +66,8 @@ export function evaluateBatch(
 const SMALL_GROWTH_BYTES = 4096;
 
 /**
- * Whether all events are deletions or small updates, which are allowed even on a full disk. The history must not keep the replaced values,
- * which would also need space.
+ * Whether all events are deletions or small updates, which are allowed even on a full disk. A commit on a full disk must not also add the
+ * replaced values to the history, because they need space, too.
  */
 export const needsLittle = (events: readonly StoreEvent[]): boolean =>
   events.every((event) => {

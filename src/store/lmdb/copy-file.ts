@@ -62,8 +62,8 @@ export interface FileContent {
 
 /**
  * Deletes the history of the closed store in the folder, and frees its space, so that the data file contains only the newest state. Adds
- * `more` to the revision. Watches and reads of earlier revisions then fail, so that no client continues from a revision that also occurs in
- * another history. Rejects like copyLmdbFile().
+ * `more` to the revision. Watches and reads of earlier revisions then fail: after a restore, a client must not continue from a revision
+ * that the replaced store had used for other changes. Rejects like copyLmdbFile().
  */
 export async function forgetHistory(directory: string, more = 0): Promise<FileContent> {
   const tables = await openTables(directory);

@@ -1,6 +1,6 @@
 /**
- * Makes many changes in the first commit to compacted copies of a store with a long history, and prints a line for each change. Runs in a
- * process of its own, because a failure of LMDB ends the process. The argument is an empty folder.
+ * Makes each of CHANGES as the first commit to its own compacted copy of a store with a long history, and prints the name of the change.
+ * Runs in a process of its own, because a crash of LMDB ends the process. The argument is an empty folder.
  */
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';

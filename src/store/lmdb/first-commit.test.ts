@@ -1,4 +1,4 @@
-/** In a compacted data file, LMDB's list of free pages is empty. */
+/** LMDB can crash in the first commit to a compacted data file, whose list of free pages is empty: see beginFreeList() in tables.ts. */
 import { execFile } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,7 +1,7 @@
 import type { StoreEvent } from '../store.ts';
 import { eventKey, eventRevision } from '../transaction.ts';
 
-/** The limit on the keys and the replaced values together. */
+/** The limit on the total size of the keys and replaced values in the history. */
 const HISTORY_BYTES = 64 * 1024 * 1024;
 
 function replaced(events: readonly StoreEvent[]): Map<number, number> {

@@ -26,7 +26,7 @@ afterEach(async () => {
 const write = (key: string, value: string) =>
   store.txn({ compare: [], puts: [{ key, value: new TextEncoder().encode(value) }] });
 
-/** Makes the scan of the records yield after every two records. */
+/** Makes a read of an older revision yield after every two records: each call of performance.now() advances the clock by 10 ms. */
 function slowClock(): void {
   let now = performance.now();
   vi.spyOn(performance, 'now').mockImplementation(() => {

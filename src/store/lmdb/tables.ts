@@ -110,7 +110,6 @@ interface Stats extends TreeStats {
   free: TreeStats;
 }
 
-/** The first two pages are LMDB's meta pages, which the counts of the tables omit. */
 export function pageUse({ root, current, history, meta }: Tables): PageUse {
   const { lastPageNumber: last, root: main, free } = root.getStats() as Stats;
   return {
@@ -120,6 +119,7 @@ export function pageUse({ root, current, history, meta }: Tables): PageUse {
       const used = [main, free, ...tables].reduce(
         (sum, { treeBranchPageCount, treeLeafPageCount, overflowPages }) =>
           sum + treeBranchPageCount + treeLeafPageCount + overflowPages,
+        // The counts of the tables omit LMDB's two meta pages.
         2,
       );
       return last + 1 - used;
