@@ -30,7 +30,7 @@ export const isPath = (attributes: Attributes): attributes is PathAttributes => 
 
 export interface Decision {
   allowed: boolean;
-  /** Why the request is allowed, or which roles could not be read; may be empty. */
+  /** Why the request is allowed or denied, such as the binding that allows it or the roles that could not be read; may be empty. */
   reason: string;
 }
 

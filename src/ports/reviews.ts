@@ -1,4 +1,4 @@
-/** The port that answers reviews. A client asks a question by creating a review, such as a TokenReview, which is never stored. */
+/** Answers the questions that clients ask by creating a review, such as a TokenReview. A review is never stored. */
 import type { Millis } from '../machinery/time.ts';
 import type { Authorizer } from './authorizer.ts';
 import type { UserInfo } from './request.ts';
