@@ -153,7 +153,7 @@ const namespaceOf = ({ involvedObject }: Draft): string => involvedObject.namesp
 const mayWorkLater = (error: unknown): boolean =>
   !(error instanceof ApiError) || error.code >= 500 || error.code === 429;
 
-/** Thousands of messages are kept in memory, and a probe can print output of any length. */
+/** Cuts the message to MAX_MESSAGE_BYTES: thousands of messages are kept in memory, and a probe can print output of any length. */
 function shortened(message: string): string {
   const bytes = Buffer.from(message.slice(0, MAX_MESSAGE_BYTES + 1));
   if (bytes.length <= MAX_MESSAGE_BYTES) return message;

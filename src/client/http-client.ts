@@ -31,11 +31,14 @@ export interface HttpClientOptions {
   /** Returns the error message for a server that cannot be reached. Undefined: the message names the server and the error. */
   unreachable?: (error: NodeJS.ErrnoException) => string | undefined;
   /**
-   * A call fails if the server is silent for this long; a watch, open() or post() only if its TLS handshake takes this long. Undefined:
-   * SILENCE_MILLIS.
+   * A call fails if the server is silent for this long; a watch, open() or post() fails only if its TLS handshake takes this long.
+   * Undefined: one minute.
    */
   silenceMillis?: number;
-  /** Is called when a call is sent. The returned function is called when `silenceMillis` no longer applies or the call fails. */
+  /**
+   * Called when a request is sent. The returned function is called, perhaps repeatedly, when the response begins or the request ends; for a
+   * watch, open() or post(), also when the TLS handshake is complete.
+   */
   sent?: () => () => void;
 }
 
@@ -130,7 +133,7 @@ function connection(options: HttpClientOptions): Connection {
   };
 }
 
-/** The errors of TLS about a server whose certificate is not from the authority in the kubeconfig. */
+/** The codes of TLS errors for a server certificate that the authority in the kubeconfig has not issued. */
 const OTHER_AUTHORITY: readonly (string | undefined)[] = [
   'SELF_SIGNED_CERT_IN_CHAIN',
   'DEPTH_ZERO_SELF_SIGNED_CERT',
@@ -139,7 +142,7 @@ const OTHER_AUTHORITY: readonly (string | undefined)[] = [
   'CERT_SIGNATURE_FAILURE',
 ];
 
-/** Whether another server than that of the kubeconfig has answered at its address. */
+/** Whether the error shows that the server at the address in the kubeconfig is not the server for which the kubeconfig was written. */
 export const isOtherServer = ({ code }: NodeJS.ErrnoException): boolean => OTHER_AUTHORITY.includes(code);
 
 const unreachableText = (server: string, error: Error): string =>
@@ -166,7 +169,7 @@ async function failureOf(response: IncomingMessage): Promise<ApiError> {
     const status = JSON.parse(body) as Status;
     if (status.kind === 'Status') return new ApiError({ ...status, code: status.code ?? code });
   } catch {
-    // For example because a proxy between lifepod and the API server has answered.
+    // The body is not JSON, for example because a proxy between lifepod and the API server has answered.
   }
   const message = body.trim() || `the server answered ${code}`;
   return new ApiError({

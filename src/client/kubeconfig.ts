@@ -80,7 +80,10 @@ async function contextOf(files: readonly KubeconfigFile[], name: string | undefi
     readFile(path, 'utf8').catch((error: Error) => {
       throw invalid(`${field} cannot be read: ${error.message}`);
     });
-  /** Decodes `<field>-data` (base64), or reads the file that `<field>` names. Rejects with a UserError if both are missing. */
+  /**
+   * Decodes `<field>-data` (base64), or reads the file that `<field>` names. Rejects with a UserError if both fields are missing or the
+   * file cannot be read.
+   */
   const pem = async ({ path, values }: typeof user, field: string): Promise<string> => {
     const data = values[`${field}-data`];
     if (typeof data === 'string') return Buffer.from(data, 'base64').toString();

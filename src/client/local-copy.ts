@@ -131,7 +131,7 @@ export class LocalCopy<T extends KubeObject> {
   }
 
   #notify(old: T | undefined, object: T, exists: boolean): void {
-    // Iterate over a copy, because follow() already calls a follower that a handler adds for this object.
+    // Iterate over a copy: if a handler calls follow(), follow() itself calls the new follower's `added` for this object.
     for (const [handlers, matches] of [...this.#followers]) {
       if (!this.#followers.has(handlers)) continue;
       const was = old !== undefined && matches(old);

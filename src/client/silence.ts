@@ -8,13 +8,14 @@ class SilentServerError extends Error {
   }
 }
 
-/** Whether the call failed because the server neither refused the connection nor answered. `error`: also one that a call rejects with. */
+/** Whether the call failed with a SilentServerError. `error`: the error of the request, or an ApiError that has this error as its cause. */
 export const isSilence = (error: unknown): boolean =>
   error instanceof SilentServerError || (error as Error).cause instanceof SilentServerError;
 
 /**
- * Ends the call if the server is silent for `millis`: until its response is complete if `answersSoon`, else until the TLS handshake is.
- * Calls `answered`, perhaps repeatedly, when the response begins, the awaited handshake is complete, or the call ends.
+ * Ends the call with a SilentServerError if the server is silent for `millis`. If `answersSoon` is true, the limit applies until the
+ * response is complete, otherwise only until the TLS handshake is complete. Calls `answered`, perhaps repeatedly, when the response begins
+ * or the call ends and, if `answersSoon` is false, when the handshake is complete.
  */
 export function limitSilence(
   outgoing: ClientRequest,
@@ -31,6 +32,6 @@ export function limitSilence(
   // The timeout of the request covers its response, but begins only after the TLS handshake.
   if (answersSoon) outgoing.setTimeout(millis, giveUp);
   else outgoing.once('socket', (socket) => (outgoing.reusedSocket ? end() : socket.once('secureConnect', end)));
-  // A call that the agent cancels has no error, and one with a response may have an error later.
+  // A call that the agent cancels emits `close` without `error`; a call may also emit `error` after `response`.
   for (const event of ['response', 'error', 'close'] as const) outgoing.once(event, end);
 }

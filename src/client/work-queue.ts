@@ -15,7 +15,7 @@ const CONCURRENCY = 16;
 /** From this number of failures in a row on, expected errors of a key are logged as warnings instead of debug messages. */
 const WARNED_FAILURES = 5;
 
-/** A time in which something must not be done. It may begin again after its end. */
+/** A period in which work must not begin, and which may recur. onEnd() calls `act` at each end of the period. */
 export interface Pause {
   isActive(): boolean;
   onEnd(act: () => void): void;
@@ -29,7 +29,7 @@ export interface WorkQueueOptions {
   timers: Timers;
   /** Stops the queue: keys that are being processed are completed, and no further key is processed. */
   signal: AbortSignal;
-  /** While it is active, no key begins to be processed. */
+  /** While the pause is active, the queue does not begin to process keys. */
   pause?: Pause | undefined;
 }
 
@@ -122,7 +122,7 @@ export function createWorkQueue(options: WorkQueueOptions): WorkQueue {
       void work(key);
     }
   };
-  /** Many keys whose processing needs no I/O must not block other work. */
+  /** Continues in the next turn of the event loop, because many keys whose processing needs no I/O would otherwise block other work. */
   const rest = (): void => {
     resting = true;
     setImmediate(() => {
