@@ -32,7 +32,7 @@ async function setUp(...namespaces: string[]) {
   const stop = new AbortController();
   const options = withInformers({ client: clientOf(backend), timers, log: silentLog, signal: stop.signal });
   let wake = (): void => {};
-  /** Checks `holds` now and after each change of one of the resources. */
+  /** Resolves once `holds` returns true. Calls it now and after each change of one of the resources. */
   const until = async (refs: ResourceRef[], holds: () => boolean): Promise<void> => {
     const end = new AbortController();
     for (const ref of refs) void backend.watch(ref, {}, () => wake(), end.signal);

@@ -19,7 +19,7 @@ export interface NamespaceObject<T extends KubeObject> {
   correct?(object: T): T | undefined;
 }
 
-/** Runs until the signal aborts. Resolves once the namespaces of the start have been processed. */
+/** Runs until the signal aborts. Resolves once the namespaces that exist at the start have been processed. */
 export async function keepInNamespaces<T extends KubeObject>(
   { client, informers, timers, log, signal }: ControllerOptions,
   { controller, resource, name, make, correct }: NamespaceObject<T>,

@@ -4,7 +4,7 @@ import { onAbort } from '../platform/on-abort.ts';
 import type { Timer, Timers } from '../platform/platform.ts';
 
 export interface Wakes {
-  /** Schedules the call of `due` with the key, and replaces an earlier time. Undefined cancels the call. */
+  /** Schedules the call of `due` with the key. A time that was set before no longer applies. Undefined cancels the call. */
   set(key: string, at: Millis | undefined): void;
   cancel(key: string): void;
 }

@@ -22,7 +22,7 @@ let backend: RegistryBackend;
 let timers: VirtualTimers;
 let stop: AbortController;
 let ca: { certificate: string; key: string };
-/** The users who may create the subresource, as `nodeclient NAME`. */
+/** The rights to create subresources, each as `SUBRESOURCE USER`. */
 let rights: string[];
 beforeAll(async () => {
   ca = await makeAuthority('test', createVirtualTimers().now());

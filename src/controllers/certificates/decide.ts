@@ -27,7 +27,7 @@ export function stepOf(request: CertificateSigningRequest): Step {
   return SIGNERS.has(request.spec.signerName) ? 'sign' : 'wait';
 }
 
-/** Returns undefined for an approved request without a certificate, and if timestamps are missing. */
+/** Returns when the request is deleted; undefined for an approved request without a certificate, and if timestamps are missing. */
 function deletionTime(request: CertificateSigningRequest): Millis | undefined {
   const { metadata, status } = request;
   const conditions = status?.conditions ?? [];

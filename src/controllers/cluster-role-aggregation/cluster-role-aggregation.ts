@@ -13,7 +13,7 @@ import { aggregatedRules } from './aggregate.ts';
 const FIELD_MANAGER = 'clusterrole-aggregation-controller';
 
 const isAggregated = ({ aggregationRule }: ClusterRole): boolean => aggregationRule !== undefined;
-/** The only key of aggregatedKeys(). */
+/** The index key of all ClusterRoles with an aggregationRule. */
 const AGGREGATED = 'aggregated';
 const aggregatedKeys = (role: ClusterRole): readonly string[] => (isAggregated(role) ? [AGGREGATED] : []);
 

@@ -58,7 +58,7 @@ async function carryOutStart(writer: CronJobWriter, cronJob: CronJob, start: Sta
 
 /**
  * Creates the Job. If the CronJob already has a Job with the name, resolves with that Job. Resolves with undefined if another owner's Job
- * has the name, or if the namespace is being deleted. Other errors are also reported as Events.
+ * has the name, or if the namespace is being deleted. Rejects with any other error; an error of the create is also reported as an Event.
  */
 async function createJob(writer: CronJobWriter, cronJob: CronJob, job: Job): Promise<Job | undefined> {
   const { name, namespace } = job.metadata;

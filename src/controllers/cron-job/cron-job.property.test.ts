@@ -69,7 +69,7 @@ class World {
   readonly #engines: KilledEngines;
   readonly #spec: CronJobSpec;
   readonly #started = new Set<number>();
-  /** Ends all Jobs after each write of the engine, so that the next engine finds only finished Jobs. */
+  /** Whether the test ends all Jobs after each write of the engine, so that the next engine finds only finished Jobs. */
   #endJobs = false;
 
   constructor(backend: RegistryBackend, timers: VirtualTimers, lags: Record<string, number>, changes: object) {

@@ -15,7 +15,7 @@ export const SCHEDULED = 'batch.kubernetes.io/cronjob-scheduled-timestamp';
 const MINUTE: Millis = 60_000;
 const ENDS: readonly string[] = ['Complete', 'Failed'];
 
-/** Two scheduled times within a minute have the same name, so that only one of them gets a Job. */
+/** The names of Jobs that are scheduled in the same minute are equal, so that only one of these Jobs is created. */
 export const jobName = ({ metadata }: CronJob, scheduled: Millis): string =>
   `${metadata.name}-${Math.floor(scheduled / MINUTE)}`;
 
@@ -38,7 +38,7 @@ export function jobOf(cronJob: CronJob, scheduled: Millis): Job {
   };
 }
 
-/** Returns undefined for a Job that a user has created from the CronJob. */
+/** Returns the time for which the controller created the Job; undefined if a user created the Job from the CronJob. */
 export function scheduledTimeOf(job: Job, cronJob: CronJob): Millis | undefined {
   const scheduled = parseTime(job.metadata.annotations?.[SCHEDULED]);
   return scheduled !== undefined && job.metadata.name === jobName(cronJob, scheduled) ? scheduled : undefined;

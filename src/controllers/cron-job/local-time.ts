@@ -3,7 +3,7 @@ import type { Millis } from '../../machinery/time.ts';
 
 /** Limits the cache of formats, one per time zone: each takes some 30 KB, and clients choose the time zones. */
 const MOST_FORMATS = 40;
-/** Assumes that no time zone changes its offset twice within this time. */
+/** The step of the search for a change of the offset. Assumes that no time zone changes its offset twice within this time. */
 const STEP: Millis = 7 * 24 * 3_600_000;
 
 const formats = new Map<string, Intl.DateTimeFormat>();

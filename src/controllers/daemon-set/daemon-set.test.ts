@@ -72,7 +72,7 @@ describe('a DaemonSet', () => {
     expect(agent().status).toMatchObject({ desiredNumberScheduled: 4, numberAvailable: 3, numberUnavailable: 1 });
     await backend.remove(NODES, undefined, 'n4');
     await settled();
-    // This controller deletes the Pod of the removed node, because it was not bound yet. pod-gc deletes bound Pods.
+    // This controller deletes the Pod of the removed node, because the Pod was not bound yet. pod-gc deletes bound Pods.
     expect(running()).toBe('n1:v1 n2:v1 n3:v1');
   });
 

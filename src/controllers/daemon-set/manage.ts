@@ -83,8 +83,8 @@ function endedEvent(type: 'Normal' | 'Warning', reason: string, { metadata, stat
 }
 
 /**
- * Returns the Pods of a node that must be deleted: all but the oldest. With a surge, the node keeps the oldest Pod of the current template,
- * and beside it the oldest previous Pod while this is ready and the current Pod is not available.
+ * Returns the Pods of a node that must be deleted: all but the oldest. With a surge, the node keeps the oldest Pod of the current template
+ * and the oldest previous Pod. If both exist, the previous Pod is deleted once it is not ready or the current Pod is available.
  */
 function surplus(daemons: Daemons, running: readonly Pod[]): Pod[] {
   const ordered = [...running].sort(olderFirst);

@@ -17,7 +17,7 @@ interface Case {
   expected: readonly (number | undefined)[];
 }
 
-/** The annotations on the ReplicaSets are those of a scaling with the same surge. */
+/** Annotates the ReplicaSets as an earlier scaling with the same surge does. */
 const sizesAfter = ({ from, to, surge = 0, current: size, old: sizes }: Case): (number | undefined)[] => {
   const strategy = rolling(surge, 1);
   const annotated = { desired: from, max: from + (typeof surge === 'number' ? surge : 0) };

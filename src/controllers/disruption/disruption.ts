@@ -7,7 +7,7 @@
  * the condition DisruptionTarget of Pods that were not deleted after all, events.
  * Invariants:
  *  1. A status is written only if the budget has not changed since it was read, so that no recorded eviction is lost.
- *  2. An evicted Pod counts as disrupted until the copy of the Pods shows its deletion, at most for two minutes.
+ *  2. An evicted Pod counts as disrupted until the informer's cache shows its deletion, at most for two minutes.
  *  3. While the number of expected Pods is not known, no disruption is allowed.
  * Source: pkg/controller/disruption of v1.33 (behavior, reasons and wording).
  */

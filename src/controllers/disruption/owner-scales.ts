@@ -2,8 +2,8 @@
  * Reports how many Pods the owners of Pods want. Owners can be of any kind with the subresource scale, including kinds that are added
  * later.
  *
- * Source: the finders of pkg/controller/disruption/disruption.go of v1.33 (behavior and wording). Upstream reads the Scale of an owner of
- * another kind when a Pod changes. Here, informers follow all these kinds, so that a new scale counts at once.
+ * Source: the finders of pkg/controller/disruption/disruption.go of v1.33 (behavior and wording). For an owner of a kind that has no
+ * finder, upstream reads the Scale when a Pod changes. Here, informers follow all kinds, so that a new scale counts at once.
  */
 import type { KindCatalog } from '../../api/catalog.ts';
 import type { Pod, Scale } from '../../api/generated/types.ts';
@@ -23,7 +23,10 @@ export interface OwnerScalesOptions extends Pick<ControllerOptions, 'informers' 
 }
 
 export interface OwnerScales {
-  /** Returns the scale of the Pod's controller; undefined if the Pod has none, or if the controller does not exist. */
+  /**
+   * Returns the scale of the Pod's controller, or why its kind has none; undefined if the Pod has no controller or the controller does not
+   * exist.
+   */
   scaleOf(pod: Pod): OwnerScale | undefined;
   /** Returns the UIDs whose Pods count for the owner: its own, and those of the ReplicaSets that it controls. */
   withOwned(uid: string): string[];

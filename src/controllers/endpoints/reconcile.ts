@@ -39,7 +39,7 @@ interface Member {
   isReady: boolean;
 }
 
-/** The Service's first family. For a headless Service without families, the family of the Pod's address. */
+/** Returns the first family of the Service; without families, the family of its cluster IP or, if it is headless, of the Pod's address. */
 function familyOf({ spec }: Service, pod: Pod): IpFamily {
   const [first] = spec?.ipFamilies ?? [];
   if (first !== undefined) return first === 'IPv6' ? 'IPv6' : 'IPv4';
@@ -81,7 +81,7 @@ function portsFor(pod: Pod, service: Service): (CoreV1EndpointPort | undefined)[
   });
 }
 
-/** Each Pod gets a subset with all its ports. repackSubsets() merges those with the same ports. */
+/** Each Pod gets a subset with all its ports. repackSubsets() merges subsets with the same ports. */
 const subsetsOf = (service: Service, members: readonly Member[]): EndpointSubset[] =>
   repackSubsets(
     members.flatMap(({ pod, address, isReady }) => {

@@ -74,8 +74,9 @@ export async function startEventsTtl(options: ControllerOptions): Promise<void> 
 }
 
 /**
- * For an Event that the informer receives for the first time. The API stores the time of the creation only, so a later timestamp of the
- * client counts, but at most the current time. Otherwise a repeated Event would expire too early after a restart of the engine.
+ * Returns when an Event that the informer receives for the first time was last written. The API stores only the time of the creation, so a
+ * later timestamp of the client counts, but at most the current time. Otherwise a repeated Event would expire too early after a restart of
+ * the engine.
  */
 function lastWritten({ series, lastTimestamp, eventTime, metadata }: CoreV1Event, now: Millis): Millis {
   const created = parseTime(metadata.creationTimestamp) ?? now;

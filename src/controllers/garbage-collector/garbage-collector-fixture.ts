@@ -40,8 +40,8 @@ export interface Collector {
 export interface CollectorOptions {
   timers: Timers;
   /**
-   * The collector dies instead of the write after this many. From then on, its gets, patches and deletes fail. Default: the collector does
-   * not die.
+   * The number of writes after which the collector dies instead of making the next write. From then on, its gets, patches and deletes fail.
+   * Default: the collector does not die.
    */
   writes?: number;
   died?: () => void;

@@ -106,7 +106,7 @@ export class DependencyGraph {
     };
   }
 
-  /** Removes the objects of a kind that can no longer be read. Nothing is concluded from their absence. */
+  /** Removes the objects of a kind that can no longer be read. Does not examine their dependents, because the objects may still exist. */
   removeKind(apiVersion: string, kind: string): void {
     for (const node of [...this.#nodes.values()])
       if (node.kind === kind && node.apiVersion === apiVersion) {
@@ -115,7 +115,10 @@ export class DependencyGraph {
       }
   }
 
-  /** Must be called after new kinds have been listed, because their objects were added in any order. */
+  /**
+   * Returns the consequences of all objects. Must be called after new kinds have been listed, because their objects were added in any
+   * order.
+   */
   all(): Consequences {
     const result: Consequences = { examine: [], foreign: [] };
     for (const node of this.#nodes.values()) {

@@ -1,6 +1,6 @@
 /**
- * The writes of the garbage collector. Each write fails with 409 Conflict if the examined object has been replaced; with a resourceVersion,
- * also if it has changed. Then the object is examined again.
+ * The writes of the garbage collector. A write of the examined object fails with 409 Conflict if the object has been replaced; with a
+ * resourceVersion, also if it has changed. Then the object is examined again.
  * Source: operations.go and patch.go of v1.33's garbage collector (behavior).
  */
 import type { Pod } from '../../api/generated/types.ts';
@@ -34,7 +34,7 @@ export async function removeOwners(client: Client, target: Target, uids: readonl
   await patch(client, target, { metadata: { uid: uidOf(target.object), ownerReferences } });
 }
 
-/** Removes the reference to the owner. Does nothing if the object no longer exists. */
+/** Removes the dependent's reference to the owner. Does nothing if the dependent no longer exists. */
 export async function orphan(
   { api }: Client,
   ref: ResourceRef,
@@ -67,7 +67,7 @@ export async function deleteUnchanged(
   await client.api.delete(target.ref, namespace, name, { propagationPolicy, preconditions: unchanged(object) });
 }
 
-/** The object stops blocking the deletion of its owners. */
+/** Sets blockOwnerDeletion to false in all owner references, so that the object stops blocking the deletion of its owners. */
 export async function unblock(client: Client, target: Target): Promise<void> {
   const { ownerReferences = [] } = target.object.metadata;
   const blocking = ownerReferences.filter(({ blockOwnerDeletion }) => blockOwnerDeletion === true);
@@ -87,7 +87,7 @@ async function announce(client: Client, target: Target, now: Millis): Promise<Ku
 export const isCondemned = (target: Target): boolean =>
   isPod(target) && isAnnounced(target.object as Pod, MESSAGE) && target.object.metadata.deletionTimestamp === undefined;
 
-/** Revokes the announcement of isCondemned(), because the Pod has an owner again. */
+/** Revokes the announcement of the deletion if there is one, because the Pod has an owner again. */
 export async function reprieve(client: Client, target: Target, now: Millis): Promise<void> {
   if (!isCondemned(target)) return;
   const status = { conditions: [notDeleted(MESSAGE, now)] };

@@ -19,7 +19,7 @@ export interface BackOff {
 
 export const NO_FAILURES: BackOff = { failures: 0, lastFailure: 0 };
 
-/** Adds Pods that have ended since `before`. */
+/** Adds Pods that have ended since `before` was computed. If one has succeeded, only the failures after the last success count. */
 export function afterPods(before: BackOff, succeeded: readonly Pod[], failed: readonly Pod[]): BackOff {
   const isReset = succeeded.length > 0;
   const lastSuccess = isReset ? Math.max(...succeeded.map(finishedAt)) : Number.NEGATIVE_INFINITY;

@@ -94,8 +94,8 @@ function containerStatus(phase: string, { exitCode, endedSecondsAgo = 0, restart
 }
 
 /**
- * Acts as the node, and first as the scheduler if the Pod is neither bound nor being deleted. The phase Terminating stands for a Pod that
- * runs its defer containers: without `exitCode`, the status has a termination with the reason Completed, but a running container.
+ * Writes the status as the node does. First binds the Pod if it is neither bound nor being deleted. The phase Terminating stands for a Pod
+ * that runs its defer containers: without `exitCode`, the status has a termination with the reason Completed, but a running container.
  */
 export async function setPhase(
   backend: RegistryBackend,

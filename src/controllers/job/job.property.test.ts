@@ -75,7 +75,7 @@ class World {
   readonly #engines: KilledEngines;
   readonly #spec: JobSpec;
   readonly #ended = { Succeeded: new Set<string>(), Failed: new Set<string>() };
-  /** UIDs of the Pods with the finalizer that still run their defer containers after their containers have completed. */
+  /** UIDs of the Pods that had the finalizer when their containers had completed and their defer containers began. */
   readonly #completed = new Set<string>();
   readonly #deleted = new Set<string>();
   /**

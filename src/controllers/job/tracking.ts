@@ -49,8 +49,8 @@ export interface Tracking {
 }
 
 /**
- * Decides which Pods are counted next. `verdict`: why the Job ends; undefined if it does not. `deletion`: why the active Pods that are being
- * deleted now are. `delayed`: failed Pods that remain until their replacements exist.
+ * Decides which Pods are counted next. `verdict`: why the Job ends; undefined if it does not. `deletion`: why this decision deletes active
+ * Pods. `delayed`: failed Pods that remain until their replacements exist.
  */
 export function track(
   view: JobView,

@@ -25,7 +25,7 @@ export interface JobInput {
 export interface JobView {
   job: Job;
   spec: JobSpec;
-  /** The status of the Job. Pods that have lost their finalizers are counted. */
+  /** The status of the Job, in which Pods that have lost their finalizers are already counted. */
   status: JobStatus;
   pods: readonly Pod[];
   active: readonly Pod[];
@@ -77,7 +77,7 @@ export function viewOf({ job, pods, backOff, mayCreate, now }: JobInput): JobVie
 
 export const indexesOf = (pods: readonly Pod[]): number[] => pods.flatMap((pod) => indexOf(pod) ?? []);
 
-/** Adds the newly ended Pods. A new engine computes the back-off from all ended Pods that still exist. */
+/** Adds the newly ended Pods to the back-off. A new engine computes the back-off from all ended Pods that still exist. */
 function nextBackOff(
   spec: JobSpec,
   pods: readonly Pod[],

@@ -88,7 +88,7 @@ async function setUp() {
     ready,
     podReady: () => readyOf(backend.objects(PODS)[0] as Pod)?.status,
     renew: () => backend.set<Lease>(LEASES, lease(timers.now())),
-    /** Expects that the node becomes Unknown exactly after this time. */
+    /** Expects that the node becomes Unknown after exactly this time. */
     async becomesUnknownAfter(millis: number): Promise<void> {
       timers.advance(millis - 1);
       await settled();

@@ -9,7 +9,7 @@ export interface SignsOfLife {
   add(node: string): void;
   seen(node: string): void;
   last(node: string): Millis | undefined;
-  /** Sets the time of the next check, and replaces an earlier time. */
+  /** Sets the time of the next check. A time that was set before no longer applies. */
   checkAt(node: string, at: Millis): void;
   remove(node: string): void;
 }

@@ -41,7 +41,7 @@ export function createEvictionTurns(options: {
 
   const intervalMillis = (rate: number): Millis => (rate === 0 ? Number.POSITIVE_INFINITY : 1000 / rate);
 
-  /** When the rate changes, a turn that was not due waits for the whole new interval. */
+  /** Returns the zone with its current rate. When the rate changes, a turn that was not due waits for the whole new interval. */
   function current(name: string): Zone {
     const rate = rateOf(name);
     const zone = zones.get(name) ?? {

@@ -8,7 +8,7 @@ import { createWakes } from '../wakes.ts';
 import { createEvictionTurns } from './eviction-turns.ts';
 import { createZones, zoneOf } from './zones.ts';
 
-/** How long a node must not have been ready before it gets the NoExecute taint. */
+/** A node gets the NoExecute taint after it has not been ready for this time. */
 const EVICTS_AFTER_MILLIS = 30_000;
 
 export interface NodeEvictions {
@@ -28,7 +28,7 @@ export function createNodeEvictions(options: {
   const { due, timers, log, signal } = options;
   /**
    * The earliest time from which the 30 s count: the start of the controller, the end of the last suspension of the machine, or the end of
-   * the last period in which no node was ready.
+   * the last period in which no node was ready, whichever is last.
    */
   let countsFrom = timers.now();
   const names = new Set<string>();

@@ -47,7 +47,7 @@ export function podFromTemplate(template: PodTemplateSpec | undefined, owner: Ku
   };
 }
 
-/** Reports the result as an Event, and rejects with the error of a failed create. */
+/** Reports the result as an Event, unless the namespace is being deleted. Rejects with the error of a failed create. */
 export async function createPod({ client, events }: PodWriter, owner: KubeObject, pod: Pod): Promise<Pod> {
   try {
     const created = await client.resource<Pod>(PODS).create(pod);

@@ -9,7 +9,7 @@ import type { PodTemplateSpec } from '../../api/generated/types.ts';
 const ALPHABET = 'bcdfghjklmnpqrstvwxz2456789';
 const LENGTH = 10;
 
-/** `collisions`: how many names with hashes of this template other objects already had. */
+/** `collisions`: how many earlier hashes of this template led to a name that another object already had. */
 export function templateHash(template: PodTemplateSpec | undefined, collisions: number): string {
   const digest = createHash('sha256')
     .update(JSON.stringify([sorted(template), collisions]))

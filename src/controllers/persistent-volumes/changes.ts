@@ -17,7 +17,7 @@ export interface Queues {
   volumes: WorkQueue;
   /** NAMESPACE/NAME/UID of Pods that need claims for ephemeral volumes, or that were deleted but may still have claims. */
   ephemeralClaims: WorkQueue;
-  /** Names of the volumes of deleted claims. A folder with such a name may exist although the volume does not. */
+  /** Names of volumes that were to be provisioned for claims that are deleted now. The folder may exist although the volume does not. */
   unusedFolders: WorkQueue;
 }
 

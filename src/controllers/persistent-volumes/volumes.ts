@@ -58,7 +58,10 @@ async function removeFolder({ folders, events }: Storage, volume: PersistentVolu
   });
 }
 
-/** Volumes of a restored backup may have their folders in the data folder of another engine, which may still use them. */
+/**
+ * Returns why the content of the volume is not deleted. The folder of a restored volume may belong to another engine, which may still use
+ * it.
+ */
 function undeletable({ folders }: Storage, { metadata: { name, annotations = {} }, spec }: PersistentVolume): string {
   const path = annotations[PROVISIONED_BY] === LOCAL_PATH_PROVISIONER ? spec?.local?.path : undefined;
   return path === undefined

@@ -20,7 +20,7 @@ export const isOutOfService = (node: Node): boolean =>
 
 export const isBeingDeleted = ({ metadata }: Pod): boolean => metadata.deletionTimestamp !== undefined;
 
-/** A Pod without a node has no agent that could end it. Only finalizers keep such a Pod. */
+/** Whether the Pod is being deleted and is not bound. Only finalizers keep this Pod, because no agent has to end it. */
 export const isUnscheduledTerminating = (pod: Pod): boolean => isBeingDeleted(pod) && !pod.spec?.nodeName;
 
 /** Whether only finalizers keep the Pod, so that another forced deletion would change nothing. */

@@ -5,8 +5,9 @@
  *
  * Reads: nodes, pods. Writes: pods (status: phase Failed, the conditions DisruptionTarget and Deferred; delete, without a grace period).
  * Invariants:
- *  1. A Pod is deleted only after its phase is final, so that its owner and a finalizer never see a running Pod disappear.
- *  2. A node counts as removed only once it has been missing for 40 s without a break, in the copy, and is missing in the API.
+ *  1. A Pod is deleted only after its phase is final, so that its owner and the controllers with a finalizer on the Pod never see a running
+ *     Pod disappear.
+ *  2. A node counts as removed only once it has been missing in the informer's cache for 40 s without a break, and is missing in the API.
  *  3. The phase Unknown is only read: no component of v1.33 sets it. A Pod in this phase does not count as terminated.
  *  4. A change of a node or a Pod examines only the Pods of that node.
  * Source: "Pod garbage collection" and "Non-graceful node shutdown handling" of the v1.33 documentation; pkg/controller/podgc of v1.33,
@@ -31,7 +32,7 @@ import {
   tooMany,
 } from './collect.ts';
 
-/** How long a missing node may return before its Pods are deleted. */
+/** How long a node may be missing before its Pods are deleted. */
 const QUARANTINE_MILLIS = 40 * 1000;
 /** The default of upstream's --terminated-pod-gc-threshold. */
 export const DEFAULT_TERMINATED_PODS = 12_500;

@@ -1,5 +1,6 @@
 /**
- * Deletes Pod records that are too old, and the oldest parts of records if all records together are too large.
+ * Deletes Pod records that are too old, and the oldest parts of records if all records together are too large. Each part of a record is a
+ * PodRecord object.
  *
  * Reads: podrecords, pods. Writes: podrecords (delete).
  *

@@ -156,7 +156,7 @@ test('a Pod counts as available once it has been ready for minReadySeconds', asy
   expect(owner().status?.availableReplicas).toBe(1);
 });
 
-/** The first failure changes the status, which queues the owner again. The second failure starts the back-off. */
+/** Makes two calls fail. The first failure changes the status, which queues the owner again. The second failure starts the back-off. */
 const failTwice = (call: string, error: Error): void => {
   for (const _ of [1, 2]) backend.failNext(call, error);
 };

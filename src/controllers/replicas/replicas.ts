@@ -7,8 +7,8 @@
  * Invariants:
  *  1. An owner's next reconcile sees the writes of the previous one that must not be repeated, because a reconcile ends only when the
  *     informers' caches contain its writes. Therefore one controller never creates a Pod twice. It creates too many only if another client
- *     adds Pods that the copy does not contain yet, or if a create of a killed engine takes effect after the next engine has listed the
- *     Pods.
+ *     adds Pods that the informer's cache does not contain yet, or if a create of a killed engine takes effect after the next engine has
+ *     listed the Pods.
  *  2. Only active Pods are adopted, released and counted: those that have not ended and are not being deleted.
  *  3. An owner that is being deleted creates, deletes, adopts and releases nothing; its status is still updated.
  *  4. A reconcile visits only the owner's Pods and the Pods of its namespace that have no controller.

@@ -1,5 +1,5 @@
 /**
- * Keeps a ServiceAccount `default` in every active namespace, for Pods that name no other.
+ * Keeps a ServiceAccount `default` in every active namespace, for Pods that name no other ServiceAccount.
  *
  * Reads: namespaces, serviceaccounts named default. Writes: serviceaccounts (create).
  * Source: upstream's serviceaccounts_controller (behavior).

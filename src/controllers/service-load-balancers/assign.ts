@@ -1,7 +1,7 @@
 /**
  * Decides which Services of type LoadBalancer get the addresses of the nodes. Only one Service can use a port of these addresses: the
  * others wait until the port is free. A Service without addresses also waits while a node port or host port uses the port, so that the
- * Service does not take over its connections.
+ * Service does not take over the connections to the node port or host port.
  */
 import type { LoadBalancerIngress, Node, Service } from '../../api/generated/types.ts';
 import { type IpFamily, parseIp } from '../../machinery/ip.ts';

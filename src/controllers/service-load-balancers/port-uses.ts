@@ -60,8 +60,8 @@ function sharesPods(service: Service, { kind, object }: PortUse): boolean {
 }
 
 /**
- * The function describes another use of the port at the addresses of the nodes, such as `the host port of the Pod a/web`. Its result is
- * undefined if nothing else uses the port, apart from the Service itself and its Pods.
+ * Returns a function that describes another use of the port at the addresses of the nodes, such as `the host port of the Pod a/web`. Its
+ * result is undefined if nothing else uses the port, apart from the Service itself and its Pods.
  */
 export function otherUseIn(uses: readonly PortUse[]): (service: Service, port: string) => string | undefined {
   const byPort = Map.groupBy(

@@ -143,7 +143,7 @@ function createWriter({ client, timers, log, signal }: ControllerOptions) {
     }
     return errors;
   }
-  /** The uses at the last call. Each is reported once while it stays hidden. */
+  /** The hidden uses at the last call of report(). Each is reported once while it stays hidden. */
   let hidden = new Set<string>();
   function report(uses: readonly HiddenUse[]): void {
     const before = hidden;

@@ -64,7 +64,7 @@ interface Turn {
   visible: Promise<void>[];
 }
 
-/** Every create in a namespace that is being deleted fails. The StatefulSet is about to be deleted as well. */
+/** Ignores a create that fails because the namespace is being deleted: the StatefulSet is about to be deleted as well. */
 async function unlessNamespaceEnds(creation: Promise<void>): Promise<void> {
   try {
     await creation;

@@ -27,7 +27,7 @@ export const podNameOf = ({ metadata }: StatefulSet, ordinal: number): string =>
 export const startOf = ({ spec }: StatefulSet): number => spec?.ordinals?.start ?? 0;
 export const wantedReplicas = ({ spec }: StatefulSet): number => spec?.replicas ?? 1;
 
-/** Returns undefined if the name of the Pod is not that of a member. */
+/** Returns undefined if the Pod does not have the name of a member. */
 export function ordinalOf(set: StatefulSet, { metadata }: Pod): number | undefined {
   const prefix = `${set.metadata.name}-`;
   if (!metadata.name.startsWith(prefix)) return undefined;
@@ -68,7 +68,7 @@ export interface Members {
   now: Millis;
 }
 
-/** `pods`: the Pods that the StatefulSet controls. Omits Pods whose names are not those of members. */
+/** `pods`: the Pods that the StatefulSet controls. Omits Pods that do not have the name of a member. */
 export function membersOf(set: StatefulSet, revisions: Revisions, pods: readonly Pod[], now: Millis): Members {
   const byOrdinal = new Map<number, Pod>();
   for (const pod of pods) {

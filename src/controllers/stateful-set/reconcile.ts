@@ -163,7 +163,7 @@ function examine(turn: Turn, pod: Pod): boolean {
   const { members, claimNamed, decision, isOrdered } = turn;
   const { set, now } = members;
   if (hasEnded(pod)) {
-    // The new Pod has the same name, so it is created after this Pod no longer exists.
+    // The new Pod has the same name, so it can be created only after this Pod has been removed.
     if (!isTerminating(pod) && decision.remove.length < BURST) decision.remove.push({ pod, reason: 'Replaced' });
     return false;
   }

@@ -30,7 +30,7 @@ export const statefulSet = (spec: Partial<StatefulSetSpec> = {}): StatefulSet =>
 
 export const imageOf = ({ spec }: Pod): string => spec?.containers[0]?.image ?? '';
 
-/** Acts as the scheduler and the node. */
+/** Binds the Pod as the scheduler does, and sets it to running and ready as the node does. */
 export async function makeReady(backend: RegistryBackend, pod: Pod, now: Millis): Promise<void> {
   const { name, namespace = '' } = pod.metadata;
   if (!pod.spec?.nodeName) {

@@ -61,7 +61,7 @@ class World {
   /** UIDs of claims that were deleted because their owners no longer existed. */
   readonly #collected = new Set<string>();
   #seen: ReadonlySet<string> = new Set();
-  /** Bound Pods that their node has not removed. */
+  /** By UID: the names of bound Pods that their node has not removed. */
   readonly #bound = new Map<string, string>();
   #terminating: ReadonlySet<string> = new Set();
   /** Whether a user or a failure has disturbed the order since the last settle(). */

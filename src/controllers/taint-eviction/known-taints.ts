@@ -21,7 +21,7 @@ export interface KnownTaints {
   isOld(taint: Taint): boolean;
 }
 
-/** The minute begins now. `oldTaintsCount` is called when it ends. */
+/** The first minute begins with this call. `oldTaintsCount` is called when it ends. */
 export function knownTaints(timers: Timers, signal: AbortSignal, oldTaintsCount: () => void): KnownTaints {
   const startedAt = timers.now();
   let doOldTaintsCount = false;
