@@ -29,7 +29,7 @@ import { endLost, endLostEngines, refuseMoved } from './lost/end-lost.ts';
 import { serviceStart } from './service/service-start.ts';
 import { readRecords } from './session/session-records.ts';
 
-/** `hadLost`: an earlier engine has lost the folder. Its containers may remain in the runtime of the machine: endLostEngines() says so. */
+/** `hadLost`: endLostEngines() has ended an engine whose data folder was deleted, and has said that its containers may still run. */
 const nothingLeft = (dataDir: string, hadLost: boolean): string =>
   `nothing ${hadLost ? 'else ' : ''}from ${dataDir} is running or mounted any more`;
 
@@ -81,7 +81,7 @@ async function downInTurn(dataDir: string, turn: Turn, say: Say, settings: DownS
     await turn.share();
     say(`waiting until the engine (PID ${pid}) has started`);
     await untilStarted(dataDir, signal);
-    // The engine may have failed, and a started one may have recorded other options.
+    // The start may have failed, or the engine may have recorded other options.
     return downInTurn(dataDir, turn, say, settings);
   }
   dropBallast(dataDir);
@@ -119,7 +119,7 @@ async function downInTurn(dataDir: string, turn: Turn, say: Say, settings: DownS
 }
 
 /**
- * Stops the engine that down() has started and could not end, so that no engine runs, as before: this one may have another port than the
+ * Stops the engine that down() has started and could not end: no engine ran before the command, and this one may have another port than the
  * recorded one. Its Pods continue to run. Leaves the engine to another process that is ending it. Rejects with `error`.
  */
 async function stopStarted(dataDir: string, pid: number, turn: Turn, error: unknown): Promise<never> {

@@ -16,7 +16,7 @@ import { downRuntime } from './why/node-troubles.ts';
 
 const nameOf = (pod: Pod): string => `${pod.metadata.namespace}/${pod.metadata.name}`;
 
-/** Returns whether only finalizers keep the Pod. Its grace period is 0 after the node has ended or a client has force-deleted the Pod. */
+/** Returns whether only finalizers keep the Pod. Its grace period is 0 after its node has ended it, or a client has force-deleted it. */
 export const onlyFinalizersLeft = (pod: KubeObject): boolean =>
   pod.metadata.deletionGracePeriodSeconds === 0 && (pod.metadata.finalizers ?? []).length > 0;
 

@@ -2,9 +2,9 @@
  * Composes the commands in messages for the user. They reach the same server as the command that prints the message.
  *
  * A command has the options --data-dir, --kubeconfig and --context that the user has given, as far as the command accepts them. A command
- * of kubectl names the kubeconfig if kubectl would read another one. A command of lifepod begins with its path if the PATH lacks its
- * folder. A command that needs root names the data folder unless it is the default one, because root may not have the user's KUBECONFIG. A
- * command without sudo names no kubeconfig that only root can read.
+ * of kubectl names the kubeconfig if kubectl would read another one. A command of lifepod begins with the path of the program if its folder
+ * is not on the PATH. A command that needs root names the data folder unless it is the default one, because root may not have the user's
+ * KUBECONFIG. A command without sudo names no kubeconfig that only root can read.
  */
 import { homedir } from 'node:os';
 import { delimiter, join } from 'node:path';

@@ -29,7 +29,7 @@ import { loadProgress } from './progress/load-progress.ts';
 import { STANDARD_INPUT, withArchiveFrom } from './progress/standard-input.ts';
 import { terminalLine } from './progress/terminal-line.ts';
 
-/** Waits for an engine that is starting, whose runtime may not listen yet, or be another one than that of the engine before. */
+/** Waits until a starting engine has started: its runtime may not listen yet, and the record may name that of the engine before. */
 async function endpointOf(dataDir: string): Promise<string> {
   requireRunning(dataDir);
   await engineStarted(dataDir);
@@ -58,7 +58,7 @@ export async function loadImages(dataDir: string, files: string[], say = printEr
   const timers = systemTimers();
   const named = loadProgress(terminalLine, say, () => timers.now());
   const load = async (path: string, shown = path): Promise<void> => {
-    // Standard input and other pipes may take a long time to end.
+    // Standard input and other pipes may take a long time to end, and the engine may have stopped meanwhile.
     requireRunning(dataDir);
     const progress = (step: LoadStep): void => named({ ...step, file: shown });
     const loaded = await loadImageArchives({ endpoint, timers, progress }, [path], new AbortController().signal);

@@ -46,8 +46,8 @@ function prepareProcess(): void {
   // Write errors, for example on a full disk, must not end the engine.
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
   nameProcess('lifepod');
-  // containerd inherits the umask. With a stricter one, only root could read the root folders of containers. What is private to root is
-  // created with its mode.
+  // containerd inherits the umask. With a stricter one, only root could read the root folders of containers. Files that are private to root
+  // are created with a mode of their own.
   process.umask(UMASK);
 }
 
@@ -120,7 +120,7 @@ export async function up(options: UpOptions): Promise<void> {
   process.exit();
 }
 
-/** Call this when the data folder is locked: a start that a running engine prevents must not appear in its log. */
+/** Call this when the data folder is locked: a start that a running engine prevents must not appear in the log of that engine. */
 const logStart = (log: Log, dataDir: string): void =>
   log.info('lifepod starts', { version: SERVED_VERSION, commit: gitCommit(), dataDir });
 
@@ -189,7 +189,7 @@ export function stopText(
   return `lifepod has stopped, and Pods continue to run: '${start}' manages them again, and '${engine('down')}' ends them`;
 }
 
-/** Disconnects from the process that started this one, so that it can exit. */
+/** Sends the message to the process that started this one, and disconnects from that process, so that it can exit. */
 function report(message: StartReport): Promise<void> {
   return new Promise((resolve) => {
     process.send?.(message, undefined, {}, () => {

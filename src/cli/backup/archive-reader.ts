@@ -34,7 +34,7 @@ export async function readArchive(backup: string, visit: Visit = drop): Promise<
   return seen.manifest as Manifest;
 }
 
-/** Returns whether the file begins like a backup. It may be damaged, or written by a newer lifepod. */
+/** Returns whether the file begins like a backup; true also for a damaged backup, and for one of a newer lifepod. */
 export async function isBackup(file: string): Promise<boolean> {
   const seen: Seen = {};
   await readTo(seen, file, () => Promise.reject(new UserError('the manifest has been read'))).catch(() => undefined);

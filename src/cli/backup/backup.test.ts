@@ -357,7 +357,7 @@ test.runIf(userInfo().uid === 0)(
         `the data folder ${deleted} was deleted or moved while processes of its engine ran: `,
       );
       expect(existsSync(deleted)).toBe(false);
-      // The Pods of a stopped engine may run if the engine still has its folder.
+      // Processes of a stopped engine that still has its folder do not prevent a restore.
       mkdirSync(join(deleted, 'manifests'), { recursive: true });
       writeFileSync(join(deleted, 'engine.json'), '{}');
       await restore(file, { dataDir: deleted, force: true }, never);

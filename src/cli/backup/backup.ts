@@ -45,7 +45,7 @@ export interface BackupOptions {
 
 /**
  * If `signal` aborts, no new file remains. Rejects with a UserError if no engine has run in the folder, if the file exists and `force` is
- * false or it is not a backup, or if the file cannot be created.
+ * false, if the file exists and is not a backup, or if the file cannot be created.
  */
 export async function backup(
   file: string,
@@ -101,7 +101,7 @@ function targetOf(file: string): string {
   return realpathSync(file);
 }
 
-/** A mistyped name, or a link to another place, must not cost a file that cannot be created again. */
+/** Throws a UserError for a file that is not a backup even with `force`, because a mistyped name or a link may lead to any file. */
 async function checkReplaceable(file: string, target: string, force: boolean): Promise<void> {
   if (statSync(target).size > 0 && !(await isBackup(target))) {
     const which = target === resolve(file) ? file : `${file} leads to ${target}, which`;

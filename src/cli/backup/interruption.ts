@@ -1,6 +1,6 @@
 import { InterruptedError } from '../signals.ts';
 
-/** Returns a signal that aborts with an InterruptedError on Ctrl+C and SIGTERM, for a command that then changes nothing. */
+/** Returns a signal that aborts with an InterruptedError on SIGINT and SIGTERM, for a command that changes nothing if it is interrupted. */
 export function interruption(): AbortSignal {
   const controller = new AbortController();
   for (const name of ['SIGINT', 'SIGTERM'] as const) {

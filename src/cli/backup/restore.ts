@@ -55,8 +55,8 @@ import type { BackedUpFile, Manifest } from './manifest.ts';
 import { volumeNotes, volumePaths } from './volume-notes.ts';
 
 /**
- * The number that a restore adds to the revision. It is larger than the number of revisions that an engine can have written since the
- * backup, at most a few thousand in a second.
+ * The number that a restore adds to the revision. It must exceed the number of revisions that the engine has written since the backup. An
+ * engine writes at most a few thousand in a second, and usually far fewer.
  * Source: upstream's advice for `etcdutl snapshot restore --bump-revision`.
  */
 const MORE_REVISIONS = 1_000_000_000;

@@ -18,7 +18,7 @@ const MAX_NAMED = 5;
  * encrypted objects, or '' for that of the folder. Omits volumes that cannot be decrypted.
  */
 export async function volumePaths(folder: string, configFile: string): Promise<string[]> {
-  // On another machine, the file of the administrator may be missing until the engine starts.
+  // On another machine, the administrator may not have copied the file with the keys yet.
   const configuration = await readConfiguration(folder, configFile).catch((error: unknown) => {
     if (error instanceof UserError) return undefined;
     throw error;

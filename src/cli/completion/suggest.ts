@@ -35,7 +35,7 @@ export type Suggestion =
       /** The beginning of the word that is not part of the name, such as `pod/` or `--namespace=`. */
       before: string;
       typed: string;
-      /** By the long name of the option, such as `--namespace`. */
+      /** The values of the options before the word, by the long name of the option, such as `--namespace`. */
       options: ReadonlyMap<string, string>;
       operands: readonly string[];
     };

@@ -80,7 +80,7 @@ async function startEngine(dataDir: string, signal: AbortSignal): Promise<void> 
   say(readyText(await startDetached(options, signal)));
 }
 
-/** If the registry can be reached, the node pulls the image. */
+/** Builds and loads the image if the registry cannot be reached. Otherwise, the node pulls the image. */
 async function provideImage(dataDir: string, signal: AbortSignal): Promise<void> {
   const limited = AbortSignal.any([signal, AbortSignal.timeout(REGISTRY_MILLIS)]);
   const reached = await fetch(REGISTRY, { signal: limited }).then(

@@ -205,9 +205,9 @@ function stopEngine(child: StartedProcess, timers: Timers): void {
 }
 
 /**
- * Resolves with the report of a starting engine that it is ready or has failed; with undefined if its process exits without a report. An
- * engine that has reported why its node is not ready is stopped after PATIENCE_MILLIS; the error then contains the latest reason. So is a
- * suspended engine. Any other that reports nothing has no time limit, because the machine may be slow; `waiting` is called then. Rejects if
+ * Resolves with the report of a starting engine that it is ready or has failed; with undefined if its process exits without a report. After
+ * PATIENCE_MILLIS, stops an engine that is suspended or has reported why its node is not ready; the error then contains the latest reason.
+ * An engine that has reported nothing has no time limit, because the machine may be slow: startReport() only calls `waiting`. Rejects if
  * the process cannot be started.
  */
 export function startReport(

@@ -6,7 +6,7 @@ import { mayRunPods } from '../service/not-running.ts';
 import { InterruptedError } from '../signals.ts';
 import { stopText } from '../up.ts';
 
-/** Returns other errors, and those after which nothing remains or another engine runs in the folder, as they are. */
+/** Returns `failure` itself if it is another error, if nothing remains, or if another engine runs in the folder. */
 export function withRemains(failure: unknown, dataDir: string, env = process.env): unknown {
   if (!(failure instanceof InterruptedError)) return failure;
   try {

@@ -1,6 +1,6 @@
 /**
- * `lifepod up --detach`: starts an engine in the background. May be repeated: if an engine runs with the same options, starts none. Keeps
- * an engine that a session has started and that no session uses: no session stops it any more.
+ * `lifepod up --detach`: starts an engine in the background. May be repeated: if an engine runs with the same options, starts none. If a
+ * session has started that engine and no session uses it now, takes it over: later sessions do not stop it.
  */
 import { readKubeconfig } from '../../client/kubeconfig.ts';
 import { requireLocalEngine, visibleOwner } from '../../engine/data-folder/engine-processes.ts';

@@ -11,7 +11,7 @@ import { type Patience, sendPatiently } from '../delete-patiently.ts';
 /** Asks an engine of an older lifepod, which does not serve END_WORKLOADS_PATH. Its workloads do not run again after an interruption. */
 const OLDER_SIGNAL = 'SIGUSR2';
 
-/** How long to wait after a lost connection, so that one that is always lost at once does not occupy the engine. */
+/** How long to wait after a lost connection, so that connections that are lost immediately do not flood the engine with requests. */
 const LOST_MILLIS = 200;
 
 export interface Asking extends Patience {

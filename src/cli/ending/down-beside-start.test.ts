@@ -17,6 +17,6 @@ test('lifepod down waits until an engine has started, because its kubeconfig is 
   const ended = down(folder, waits.resolve);
   expect(await waits.promise).toBe(`waiting until the engine (PID ${process.pid}) has started`);
   recordStarted(folder);
-  // The engine of this test writes none.
+  // The engine of this test writes no kubeconfig.
   await expect(ended).rejects.toThrow(`${kubeconfigPath(folder)} is missing, so the running engine`);
 });

@@ -40,9 +40,9 @@ export interface DownSettings {
 export const downAgain = (dataDir: string): string => hintsFor({ dataDir }, process.env).engine('down');
 
 /**
- * Ends the Pods, then stops the engine. Resolves with a turn of its own, when the engine has exited and so released its lock on the data
- * folder. Rejects with a UserError if the kubeconfig of the engine is missing, or if the engine exits before its Pods have ended, unless
- * another process has ended the engine meanwhile. Rejects with an UnansweredError if the settings' signal aborts before the engine answers.
+ * Ends the Pods, then stops the engine. Resolves when the engine has exited, and so released its lock on the data folder; `turn` is then
+ * one of its own (Turn.own()). Rejects with a UserError if the kubeconfig of the engine is missing, or if the engine exits before its Pods
+ * have ended, and with an UnansweredError if the settings' signal aborts before the engine answers.
  */
 export async function endEngine(
   dataDir: string,

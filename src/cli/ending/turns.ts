@@ -1,6 +1,6 @@
 /**
  * Lets the processes that end an engine take turns: `lifepod down`, the session that leaves the engine last, and a session that starts a
- * failed engine again to end its Pods. Also shows other processes that one of them is at work.
+ * failed engine again to end its Pods. Other processes can find out that one of them is at work.
  *
  * Locks the data folder itself, so that nothing is created in a folder in which no engine has run, or on a full disk. Invariants:
  *  1. A process looks for a stopped engine, starts or stops it, and removes what it has left, only while no other process has a turn.
@@ -13,9 +13,9 @@ import { untilAborted } from '../../platform/on-abort.ts';
 import { lockOpen } from '../session/file-locks.ts';
 
 export interface Turn {
-  /** Resolves when no other process has a turn of its own. */
+  /** Takes a turn that other processes may share. Resolves when no other process has a turn of its own. */
   share(): Promise<void>;
-  /** Resolves when no other process has a turn. Meanwhile, another process may have ended the engine. */
+  /** Takes a turn of its own. Resolves when no other process has a turn. Meanwhile, another process may have ended the engine. */
   own(): Promise<void>;
   /** Takes a turn of its own only if no other process has a turn. Returns whether it did. */
   tryOwn(): boolean;
@@ -29,7 +29,7 @@ const NO_TURN: Turn = {
   release: () => undefined,
 };
 
-/** isBeingEnded() and untilEnded() lock the folder for some milliseconds, in which no engine is being ended. */
+/** A process that only calls isBeingEnded() or untilEnded() locks the folder for some milliseconds. A longer lock means a turn. */
 const PROBE_SECONDS = 0.5;
 
 /**

@@ -35,13 +35,13 @@ export function refuseEmptyValues(program: Command): void {
 const mustHaveValue = ({ long, required, optional }: Option): boolean =>
   (required || optional) && !MAY_BE_EMPTY.has(long ?? '');
 
-/** commander's type is generic, so that no value of an unknown type can be passed. */
+/** A parser of values of any type. commander's own type for parsers is generic. */
 type Parse = (value: string, previous: unknown) => unknown;
 
 function refuseEmptyOption(option: Option): void {
   const parse = option.parseArg as Parse | undefined;
   option.argParser<unknown>((value, previous) => {
-    // realDataDir() and givenDataDir() name a usual data folder.
+    // For an empty --data-dir, realDataDir() and givenDataDir() throw an error that names a usual data folder.
     if (value === '' && option.long !== '--data-dir')
       throw new UserError(`${option.long} is empty: give '${option.flags.replace(/^-\w, /, '')}', or omit the option`);
     return parse === undefined ? value : parse(value, previous);

@@ -44,7 +44,7 @@ test('the lines name each removed name, and the names that the image keeps', () 
 });
 
 const user = { metadata: { name: 'p', namespace: 'default' }, spec: { containers: [{ name: 'a', image: 'app:2' }] } };
-/** Its container runs from the image, whose name now belongs to another one. */
+/** A Pod whose container runs from the image, although the name in the Pod's spec now belongs to another image. */
 const earlier = {
   ...user,
   spec: { containers: [{ name: 'a', image: 'app:3' }] },

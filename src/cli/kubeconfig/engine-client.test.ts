@@ -23,7 +23,7 @@ afterEach(() => rmSync(folder, { recursive: true }));
 
 const say = (line: string): void => void said.push(line);
 
-/** Nothing listens on ports as low as these. */
+/** Writes the kubeconfig of an engine with this port. Nothing listens on ports as low as those in the tests. */
 function publish(port: number): void {
   const credentials = { certificate: '', key: '' };
   const server = `https://127.0.0.1:${port}`;

@@ -49,7 +49,7 @@ export function otherEngines(
   return `using ${engineName(dataDir, server) ?? 'another engine'}; add ${options} to use the engine there`;
 }
 
-/** Returns undefined if this user cannot read the file, or has changed its form. */
+/** Returns the server in the kubeconfig of the engine; undefined if this user cannot read the file, or if it is not JSON any more. */
 export function serverOf(dataDir: string): string | undefined {
   try {
     const text = readFileSync(ownKubeconfig(dataDir) ?? kubeconfigPath(dataDir), 'utf8');

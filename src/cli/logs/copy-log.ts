@@ -6,8 +6,8 @@ import { terminalLine } from '../progress/terminal-line.ts';
 import type { LineSplitter } from './merged-lines.ts';
 
 /**
- * Resolves at the end of the body or at an abort of `signal`. Rejects with a UserError if the connection is lost, which with `hints` names
- * the next command.
+ * Resolves at the end of the body or at an abort of `signal`. Rejects with a UserError if the connection is lost. With `hints`, the error
+ * names the next command.
  */
 export async function copyLog(
   body: Readable,

@@ -5,7 +5,7 @@ import { lockPath } from '../../platform/files.ts';
 
 /**
  * Resolves with the sentence of lostText() when the data folder is deleted while its engine runs. Does not settle after `signal` has
- * aborted, or if the folder is deleted later and the machine has no more watches of folders.
+ * aborted, or if the folder is deleted later but cannot be watched because the machine's limit of inotify watches has been reached.
  */
 export async function folderDeleted(dataDir: string, signal: AbortSignal, find = findLost): Promise<string> {
   const deleted = Promise.withResolvers<string>();

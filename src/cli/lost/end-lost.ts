@@ -1,4 +1,4 @@
-/** Ends what runs of an engine without its data folder (lost-folder.ts), and removes what it has left, for `lifepod down`. */
+/** Ends the processes of an engine whose data folder was deleted (lost-folder.ts), and removes what it has left, for `lifepod down`. */
 import { join } from 'node:path';
 import { lostEngines, movedEngines, movedFrom } from '../../engine/data-folder/engine-processes.ts';
 import { type LostParts, lossText, lostWords } from '../../engine/data-folder/lost-folder.ts';
@@ -13,7 +13,7 @@ import { hintsFor } from '../hints.ts';
 const MAY_REMAIN =
   "the engine has ended; if it used the machine's own container runtime, containers of its Pods may still run there: 'crictl pods' lists them";
 
-/** The engine itself waits for its requests and for containerd. */
+/** Long, because an engine that stops waits for its requests and for containerd. */
 const END_MILLIS = 60_000;
 
 /**
@@ -57,12 +57,12 @@ export async function endLostEngines(
   await endEngines(dataDir, pids, signal);
   for (const folder of moved.filter(isStillThere))
     await untilAborted(signal, clear(folder, nodePlatform('error'), signal));
-  // A private containerd may be that of the other engine.
+  // A private containerd that runs may be that of the other engine, so it does not show that the lost engine had one.
   say(MAY_REMAIN);
   return true;
 }
 
-/** While the engine ends, a user who owns a folder above could replace the folder by a link. */
+/** Returns false if a user owns a folder above: while the engine ended, this user could have replaced the folder by a link. */
 const isStillThere = (folder: string): boolean => redirectingUser(join(folder, 'lock')) === undefined;
 
 const movedFolders = (dataDir: string): string[] => movedEngines(dataDir).map(({ folder }) => folder);

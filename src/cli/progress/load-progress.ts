@@ -3,7 +3,7 @@ import { binarySize } from '../../machinery/binary-size.ts';
 import type { LoadStep } from '../../runtime/images/load.ts';
 import type { TerminalLine } from './terminal-line.ts';
 
-/** A fast disk reads thousands of pieces per second. */
+/** The least time between two redraws of a step. A fast disk reads thousands of pieces per second. */
 const REDRAW_MILLIS = 100;
 
 /**
@@ -21,7 +21,7 @@ export function loadProgress(
     const isNewStep = step.file !== last?.file || step.kind !== last?.kind;
     last = step;
     if (!line.isShown) {
-      // An archive that is not valid then causes only one line: its error.
+      // lifepod reads the archive in an earlier step, so the only line about an archive that is not valid is its error.
       if (isNewStep && step.kind === 'loading') say(`loading ${step.file} (${binarySize(step.totalBytes)})`);
       return;
     }

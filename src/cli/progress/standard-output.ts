@@ -10,8 +10,8 @@ import { getSystemErrorMessage } from 'node:util';
 const STDOUT = 1;
 
 /**
- * The reader of the pipe has ended, or the terminal was closed: no user waits for the output any more. The error EIO of a file is one of
- * its disk.
+ * The errors of a pipe whose reader has ended and of a terminal that was closed: no user waits for the output any more. For a file, EIO is
+ * an error of its disk.
  */
 const CLOSED: readonly unknown[] = ['EPIPE', 'EIO'];
 

@@ -88,7 +88,7 @@ function credentials({ pod, hints, pullSecrets }: PullOfPod, reference: string, 
   };
 }
 
-/** A Secret that cannot be parsed fails the pull with a message of its own. */
+/** Returns whether a Secret has credentials for the image; true for a Secret that cannot be parsed, which has an error of its own. */
 function hasEntry(reference: string, secrets: readonly Secret[]): boolean {
   try {
     return credentialsFor(repositoryOf(reference), secrets).length > 0;

@@ -2,11 +2,11 @@
 
 export interface RegistryProblem {
   /**
-   * `tls`: it probably speaks TLS and was asked with plain HTTP. `plain`: the reverse. `certificate`: its certificate is not trusted.
-   * `credentials`: it needs others. `denied`: the same, or the repository does not exist.
+   * `tls`: the registry probably speaks TLS and was asked with plain HTTP. `plain`: the reverse. `certificate`: its certificate is not
+   * trusted. `credentials`: it needs other credentials. `denied`: it needs other credentials, or the repository does not exist.
    */
   cause: 'tls' | 'plain' | 'certificate' | 'credentials' | 'denied' | 'forbidden' | 'limit' | 'error';
-  /** Names the registry if the message does. Undefined if the message of the runtime says it well. */
+  /** A clause about the problem, which names the registry if the message does. Undefined if the message of the runtime is clear. */
   text?: string;
 }
 

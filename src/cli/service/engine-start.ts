@@ -48,7 +48,7 @@ function nodeNameIn(dataDir: string): string | undefined {
 }
 
 /**
- * Up to this age, the node of an engine may not have reported yet. Afterwards, the node lifecycle controller sets the state of a node that
+ * Until an engine has this age, its node may not have reported yet. Afterwards, the node lifecycle controller sets the state of a node that
  * has not reported to Unknown.
  */
 export const START_MILLIS: Millis = 60_000;
@@ -59,8 +59,8 @@ const RESOLUTION_MILLIS: Millis = 1000;
 /**
  * Returns undefined if the node has reported its state since the start of the engine, or if the engine is that of another node. A node
  * agent reports the state of its node when it starts. Until then, all facts about the node and its Pods are those of a former engine.
- * Returns undefined for an older engine, because its clock does not follow the machine's: if that one was set forward since the start, all
- * reports seem to be from before the start.
+ * Returns undefined for an engine older than START_MILLIS, because its clock does not follow changes of the machine's clock: if the
+ * machine's clock was set forward since the start, all reports seem to be from before the start.
  */
 export function unreportedNode(node: Node, engine: EngineStart): UnreportedNode | undefined {
   if (engine.nodeName !== undefined && engine.nodeName !== node.metadata.name) return undefined;

@@ -19,7 +19,7 @@ export async function handOver(dataDir: string, mustRestart: boolean, run = syst
     await run('daemon-reload');
     const owner = dataDirOwner(dataDir);
     if (owner === undefined || owner !== (await servicePid(run))) {
-      // systemd may be restarting the service, whose engine fails beside the other one. It would take the data folder during its stop.
+      // systemd may be restarting the service, whose engine fails beside the other one. It would lock the data folder when that one stops.
       await run('stop', ENGINE_UNIT);
       await stopEngine(dataDir);
     } else if (mustRestart) await run('restart', '--no-block', ENGINE_UNIT);

@@ -4,7 +4,7 @@
  *
  * Reads and writes the units (units.ts), and calls systemctl.
  * Invariants:
- *  1. Nothing is installed before an engine with these options runs on this machine, so that the data folder has its settings.
+ *  1. Nothing is installed before an engine with these options runs on this machine, so that the data folder contains the settings.
  *  2. The Pods keep running while systemd takes over.
  *  3. A unit that lifepod has not written, or that runs an engine on another data folder, remains unchanged.
  */
@@ -81,7 +81,7 @@ export function requireOwnUnits(dataDir: string, folder = UNIT_FOLDER): void {
   }
 }
 
-/** Returns whether a unit has changed. */
+/** Writes the units that differ, and returns whether there were any. */
 export function writeUnits(service: Service, folder = UNIT_FOLDER): boolean {
   const units = unitsOf(service);
   const changed = UNITS.filter((name) => readTextIfPresent(join(folder, name)) !== units[name]);

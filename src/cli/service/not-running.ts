@@ -88,8 +88,8 @@ export function notRunning(
 }
 
 /**
- * Returns the PID of a process that was just started as the engine of the folder; an older one has released the lock and ends. Any user can
- * start a process with such a command line.
+ * Returns the PID of a process of root that was just started as the engine of the folder and will lock it. An older process without the
+ * lock is about to end. Processes of other users are ignored, because any user can start a process with such a command line.
  */
 export const launchedEngine = (dataDir: string): number | undefined =>
   engineProcesses().find((each) => each.dataDir === realFolder(dataDir) && runsAsRoot(each.pid) && isNew(each.pid))

@@ -75,7 +75,7 @@ export function unitsOf(service: Service): Record<(typeof UNITS)[number], string
     // 143 is the exit code after a SIGTERM of `lifepod down` during a start (signals.ts). systemd must not restart the engine then.
     'SuccessExitStatus=143',
     'TasksMax=infinity',
-    // The kernel kills Pods before lifepod and containerd.
+    // If memory runs out, the kernel kills Pods before lifepod and containerd.
     'OOMScoreAdjust=-999',
     ...end,
   ];

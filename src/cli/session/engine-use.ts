@@ -73,8 +73,8 @@ export async function checkOptions(options: UpOptions): Promise<void> {
 
 /**
  * Resolves with the options, such as `--port`, of which the running engine has another value; none if no engine is running. Rejects with a
- * UserError if an option is not valid, and if Pods prevent a change of the runtime, which the caller's advice to stop the engine would not
- * make possible.
+ * UserError if an option is not valid, and if Pods prevent a change of the runtime: the caller's advice to stop the engine would not help
+ * then.
  */
 export async function otherOptions(options: UpOptions): Promise<string[]> {
   checkMachine(() => usesPrivateContainerd(options));
@@ -122,7 +122,7 @@ export async function joinEngine(options: UpOptions, say: Say, stop: AbortSignal
 }
 
 /**
- * Waits for the node of an engine that another process has started, and resolves with a client of the engine. Rejects if the engine ends,
+ * Waits for the node of an engine that another process has started, and resolves with a client of the engine. Rejects if the engine ends or
  * does not answer, or if `stop` aborts.
  */
 export async function untilReady(dataDir: string, say: Say, stop: AbortSignal): Promise<HttpClient> {
@@ -189,7 +189,7 @@ export async function restartEngine(dataDir: string, record: OwnRecord, say: Say
       if (record.isRevoked()) return undefined;
       if (dataDirOwner(dataDir) === undefined) {
         say('the engine is not running: starting it to end its Pods gracefully');
-        // The port of the API may have changed.
+        // The engine may use any port, because another program may have taken the recorded port while no engine was running.
         const ready = await startUnlessRunning({ dataDir, anyPort: true, forSessions: true }, signal);
         if (!('pid' in ready)) say(readyText(ready));
       }
@@ -219,8 +219,8 @@ export async function engineEnded(dataDir: string, record: OwnRecord, signal: Ab
 }
 
 /**
- * Loads everything that stops an engine. A session that may have to stop one calls this early, because its package may be uninstalled or
- * replaced while the session lives.
+ * Loads all modules and files that are needed to stop an engine. A session that may have to stop one calls this early, because its package
+ * may be uninstalled or replaced while the session lives.
  */
 export async function loadDown(): Promise<typeof import('../down.ts').down> {
   const [{ down }, { loadDefinitions }] = await Promise.all([
@@ -290,8 +290,8 @@ export async function betweenSessions<T>(dataDir: string, use: (hasSessions: boo
 }
 
 /**
- * Calls keepSessionEngine() before the caller stops an engine that no session uses: a session that joins meanwhile then does not start
- * another engine. Resolves with whether no session uses the engine.
+ * Resolves with whether no session uses the engine, which the caller is going to stop. If so, calls keepSessionEngine(): a session that
+ * joins meanwhile then does not start the engine again when it has ended.
  */
 export const takeOverUnused = (dataDir: string, pid: number): Promise<boolean> =>
   betweenSessions(dataDir, (hasSessions) => {

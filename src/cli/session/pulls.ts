@@ -16,9 +16,9 @@ const isPulled = (image: string, pods: readonly Pod[]): boolean =>
     const containers = [...(pod.spec?.initContainers ?? []), ...(pod.spec?.containers ?? [])];
     return podContainers(pod).some(
       ({ name, status }) =>
-        // The imageID may be that of the last run, with another image.
         status?.imageID !== undefined &&
         status.imageID !== '' &&
+        // While the image is missing, the imageID may be that of the last run, which had another image.
         !lacksImage(status) &&
         containers.some((each) => each.name === name && each.image === image),
     );

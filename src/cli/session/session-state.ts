@@ -76,7 +76,7 @@ export interface Failure {
   uid: string;
   title: string;
   exitCode: number;
-  /** The condition of a Job, whose exit code is that of no program. */
+  /** The reason and message of the condition Failed of a Job, whose `exitCode` is not from a program. Undefined for a Pod. */
   condition?: string;
   /** Undefined if the program itself has probably reported the cause. */
   cause?: string;
@@ -203,7 +203,7 @@ export function obstacleOf(pod: Pod, facts: PodFacts): Obstacle | undefined {
   }
   const waiting = startedContainers(pod).flatMap((each) => waitingOf(pod, each, facts) ?? []);
   const problem = facts.event && preparationProblem(pod, facts.event, facts.hints, facts.now ?? 0);
-  // Containers fail if their sandbox ends.
+  // Containers fail if their sandbox ends, so the problem of the sandbox comes first.
   const first = isSandboxChange(facts.event) ? (problem ?? waiting[0]) : (waiting[0] ?? problem);
   return waiting.find(({ isFinal }) => isFinal) ?? first;
 }

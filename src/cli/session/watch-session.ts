@@ -117,7 +117,7 @@ class Watched {
   readonly #ending = new Set<string>();
   readonly #pods = new Map<string, Seen<Pod>>();
   readonly #jobs = new Map<string, Seen<Job>>();
-  /** By the UIDs of objects that have not created a Pod since. */
+  /** Why workloads could not create Pods, by UID. Only workloads that have created no Pod since. */
   readonly #refusals = new Map<string, Refusal>();
   readonly #rootOf: ReturnType<typeof createRootSearch>;
   /** The pending decisions on whether an object belongs to the session, and the notices that wait for a record or a log. */
@@ -280,7 +280,7 @@ class Watched {
     const { timers } = this.#options.platform;
     if (this.#options.signal.aborted) return;
     if (isOver(this.state)) this.over.resolve(undefined);
-    // The obstacle of a sandbox also ends with time.
+    // An obstacle that a changed sandbox causes ends without a change of the Pod, when the new sandbox has lived for INTACT_MILLIS.
     for (const [uid, { object, isGone }] of this.#pods)
       if (this.#obstructed.has(uid)) this.#noteObstacle(object, isGone);
     const verdict = giveUp(this.#obstructed, timers.now());

@@ -11,7 +11,7 @@ import { engineRunsIn, sayWhichEngine } from '../kubeconfig/which-engine.ts';
 import { certificatesJson, certificateTable, readCertificates } from './certificates.ts';
 import { stoppedText } from './read-engine.ts';
 
-/** Says on standard error if the engine does not run: the certificates may have become due, and another engine may be meant. */
+/** If the engine does not run, says so on standard error: certificates may be due for renewal, and the user may mean another engine. */
 export function checkCertificates(dataDir: string, output?: 'json'): void {
   if (isOnlyForRoot(dataDir)) throw new NeedsRootError(`read the data folder ${dataDir}`);
   if (!existsSync(join(dataDir, 'pki')) && dataDirOwner(dataDir) === undefined)

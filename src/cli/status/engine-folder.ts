@@ -13,7 +13,7 @@ export interface SelectedEngine {
   unread: string[];
 }
 
-/** The engine is on another machine, or its administrator has made the kubeconfig. */
+/** Says what is not read if the data folder is not known: the engine is on another machine, or its administrator made the kubeconfig. */
 const unknownFolder = (): string =>
   `memory, disk, certificates and static manifests of the engine: to see them, type '${statusOf(UNKNOWN_FOLDER)}' on its machine, with its data folder as ${UNKNOWN_FOLDER}`;
 
@@ -44,7 +44,7 @@ export function selectEngine(
       ? { dataDir: undefined, unread: [needsRoot(folder)] }
       : { dataDir: folder, unread: [] };
   if (isAboutServer) return { dataDir: undefined, unread: [unknownFolder()] };
-  // A copy of a kubeconfig in ~/.kube/config may be that of any cluster.
+  // The kubeconfig in ~/.kube/config, if there is one, may be that of any cluster.
   const refused = forRoot(defaultFolder);
   if (refused !== undefined) throw refused;
   return { dataDir: defaultFolder, unread: [] };

@@ -2,7 +2,7 @@
 import { oomScore, SHIM_OOM_SCORE } from '../../platform/oom-score.ts';
 import { asRoot, needsSudo } from '../../platform/programs/typed-program.ts';
 
-/** Undefined for a process that has exited. */
+/** The values of oom_score_adj; undefined for a process that has exited. */
 export interface OomScores {
   engine: number | undefined;
   containerd: readonly (number | undefined)[];

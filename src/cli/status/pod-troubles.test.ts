@@ -69,7 +69,7 @@ test('the table of troubles contains every recorded Pod', () => {
   expect(Object.keys(pods)).toHaveLength(25);
 });
 
-/** A user may not be permitted to read Events and records. */
+/** Without Events and records, which a user may lack the permission to read. */
 test.each<[string, string | undefined]>([
   ['crashing', 'CrashLoopBackOff'],
   ['defer-crashing', 'CrashLoopBackOff'],

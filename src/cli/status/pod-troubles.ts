@@ -112,10 +112,10 @@ const ofWaiting: Rule = (subject) => {
   return { reason: isSandbox ? 'FailedCreatePodSandBox' : 'FailedMount', since: unreadySince(subject) };
 };
 
-/** A container that stops because its image was changed is on its way. */
+/** A container that the node stops because its image was changed is no trouble. */
 const ofStopping: Rule = (subject) => {
   const step = stoppingContainer(subject)?.stop.step;
-  // While its preStop hook runs, only an Event that is no warning says that the image was changed.
+  // While the preStop hook runs, only an Event that is not a warning says that the image was changed, and such Events are not read.
   if (step === undefined)
     return shownContainers(subject).some((shown) => isStopping(subject, shown)) ? 'well' : undefined;
   if (step.type === 'ProbeFailing' || FAILED_PROBE.test(step.message ?? ''))
@@ -186,7 +186,7 @@ export function podTrouble(subject: Living): PodTrouble | undefined {
   return undefined;
 }
 
-/** Returns the time of the Pod's start if it has never been ready, and undefined if it is ready. */
+/** Returns since when the Pod has not been ready; its start if it has never been ready, and undefined if it is ready. */
 function unreadySince(subject: Living): Millis | undefined {
   const { metadata, status } = subject.pod;
   const ready = conditionOf(subject, 'Ready');
@@ -213,7 +213,7 @@ function failedSince(subject: Living): Millis | undefined {
   return times.length > 0 ? Math.max(...times) : unreadySince(subject);
 }
 
-/** A container that fails again within this time keeps failing: a back-off lasts up to 5 min, and a run of 10 min ends it. */
+/** A container that fails again within this time keeps failing: a back-off lasts up to 5 min, and a run of 10 min resets it. */
 const STREAK_MILLIS = 15 * 60_000;
 
 /** Returns the time of the first failure in the latest series of failures of the container. */

@@ -38,8 +38,8 @@ export interface EngineReading {
 }
 
 /**
- * `folder` may be a link. Rejects with a UserError if the engine is not running on this machine, and with EACCES if the user may not read
- * the data folder.
+ * `folder` may be a link. Rejects with a UserError if the engine is not running on this machine, is still starting or has no kubeconfig,
+ * and with EACCES if the user may not read the data folder.
  */
 export async function readEngine(folder: string, now: Millis, ageMillis = processAgeMillis): Promise<EngineReading> {
   const dataDir = realFolder(folder);

@@ -59,7 +59,7 @@ const shownNode = (node: Node): StatusReport['nodes'][number] => ({
  */
 export function nodeTroubles(node: Node, engine?: EngineStart): Trouble[] {
   const { metadata, status } = node;
-  // A node whose state is Unknown has not reported for so long that it does not just start.
+  // A node whose state is Unknown has not reported for too long to be merely starting.
   const isUnknown = readyCondition(node)?.status === 'Unknown';
   if (engine !== undefined && !isUnknown && unreportedNode(node, engine) !== undefined) {
     const { startedAt, now } = engine;

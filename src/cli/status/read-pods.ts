@@ -47,7 +47,7 @@ export interface ReadPodsOptions {
   /** The engine of this machine. */
   engine?: EngineStart | undefined;
   hints: Hints;
-  /** Read after each answer, because an answer may be slow, and contains times until then. */
+  /** Is read again after each answer of the API, because an answer may be slow, and contain times that are later than the request. */
   clock: Clock;
 }
 
@@ -124,7 +124,7 @@ function mayBeUnwell(pod: Pod, now: Millis): boolean {
   );
 }
 
-/** Whether a liveness probe may stop a container. The status of a ready Pod does not show that. */
+/** Returns whether a failed liveness probe may be stopping a container, which the status of a ready Pod does not show. */
 const mayBeStopped = ({ spec, status }: Pod): boolean =>
   status?.phase === 'Running' &&
   [...(spec?.initContainers ?? []), ...(spec?.containers ?? [])].some(

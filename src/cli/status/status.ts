@@ -65,7 +65,7 @@ async function readReport(options: TargetOptions): Promise<{ report: StatusRepor
     });
     const workloads = await readWorkloads(client, pods.namespace, hints);
     const engineTroubles = local === undefined ? [] : await local.troubles(nodes.items);
-    // Without its engine, the report would name the DNS that `lifepod down` has ended.
+    // If `lifepod down` has ended the engine meanwhile, the report would call its DNS missing.
     if (local !== undefined) requireRunning(local.engine.dataDir, local.engine.pid);
     const report: StatusReport = {
       ...(local === undefined ? {} : { engine: local.engine }),

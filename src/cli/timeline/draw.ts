@@ -199,7 +199,7 @@ function summary(
   const lines = [`from ${formatTime(from)}, ${shortDuration(to - from)}${over ? ', gone' : ' until now'}`];
   if (ending === undefined) return lines;
   const after = (time: Millis): string => shortDuration(time - ending.at);
-  // A deadline may move by milliseconds.
+  // A deadline that has moved by milliseconds only has the same text, and is omitted.
   const former = new Set(
     formerDeadlines.map(after).filter((text) => deadline === undefined || text !== after(deadline)),
   );

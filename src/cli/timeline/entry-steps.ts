@@ -3,7 +3,10 @@ import type { Transition } from '../../lifecycle/types.ts';
 
 const PULLS: readonly string[] = ['Pulling', 'Pulled', 'PullFailed'];
 
-/** Returns the steps, first those that defer containers have in the order of their list: their images may be pulled in another order. */
+/**
+ * Returns the steps that defer containers have in the order of their list, then all steps, so that these steps occur twice. The first part
+ * omits pulls, because images may be pulled in another order. For callers that look for the first step of each container.
+ */
 export const inListOrder = (recorded: readonly Transition[]): Transition[] => [
   ...recorded.filter(({ containerKind, type }) => containerKind === 'defer' && !PULLS.includes(type)),
   ...recorded,

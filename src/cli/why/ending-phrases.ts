@@ -9,8 +9,8 @@ import { type Action, ago, clockIn, eventLine, eventOf, type Living, lastStep, o
 export const isDeleted = ({ pod }: Living): boolean => pod.metadata.deletionTimestamp !== undefined;
 
 /**
- * Whether the Pod terminates: it was deleted, or for example its activeDeadlineSeconds have passed. The status shows the latter only of a
- * Pod with defer containers, the record of every Pod.
+ * Whether the Pod terminates: it was deleted, or for example its activeDeadlineSeconds have passed. Without a deletion, the status shows
+ * the termination only if the Pod has defer containers; the record always shows it.
  */
 export function isEnding(subject: Living): boolean {
   const { phase = '', termination } = subject.pod.status ?? {};
@@ -39,8 +39,8 @@ export const untilText = (deadline: Millis | undefined, { now }: Living, what = 
   deadline === undefined ? '' : `; ${what} ${clockIn(deadline, now)}`;
 
 /**
- * Returns when a container is killed that was sent the stop signal `stop`. If the deadline of the termination has changed since, for
- * example because its node did not answer, the node kills the container so much later or earlier.
+ * Returns when the node kills a container to which it sent the stop signal `stop`. If the deadline of the termination has changed since,
+ * for example because the node did not answer, the time of the kill changes by as much.
  */
 export function killTimeOf({ transitions }: Living, stop: Transition): Millis | undefined {
   if (stop.deadline === undefined || stop.message !== undefined) return stop.deadline;

@@ -60,7 +60,7 @@ export function explainEnding(subject: Living): Explanation | undefined {
   );
 }
 
-/** Explains a termination whose containers were ended by a restart of the machine, which their node has not looked for yet. */
+/** Explains a termination whose containers ended at a restart of the machine, while their status still shows them as running. */
 function cutByReboot(subject: Living): Explanation | undefined {
   const { rebootedAt, now } = subject;
   if (rebootedAt === undefined || !shownContainers(subject).some(({ status }) => isGhost(subject, status)))

@@ -160,7 +160,7 @@ const NOT_NEEDED = /^no (app container|container of the Pod) had started$/;
 export const isUndone = (end: EntryEnd): boolean =>
   !NOT_NEEDED.test(end.message) && !['given up', undefined].includes(fateOf(end));
 
-/** Such an entry may have completed its work, or have exited with 0 because of its stop signal. */
+/** Returns whether the entry exited with 0 after its time was over: it may have done all its work, or have ended at its stop signal. */
 const endedLate = ({ reason, exitCode, ran }: EntryEnd): boolean =>
   ran && reason === 'DeadlineExceeded' && exitCode === 0;
 

@@ -51,7 +51,7 @@ export function failedRun(
   return FAILED_START_REASONS.includes(reason) && text !== '' ? startFinding(subject, reason, text) : undefined;
 }
 
-/** The node reports this end of a container that the container runtime does not have. Source: the kubelet of v1.33 (reason, exit code). */
+/** The node reports this end for a container that the container runtime does not have. Source: the kubelet of v1.33 (reason, exit code). */
 export const isNotFound = ({ reason }: ContainerStateTerminated): boolean => reason === END_UNKNOWN;
 
 /**

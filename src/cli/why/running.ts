@@ -62,7 +62,7 @@ export function explainReadinessGates(subject: Living): Explanation | undefined 
   };
 }
 
-/** Returns the kind of the probe that a container waits for that runs and is not ready, and the probe if there is one. */
+/** Returns the kind of the probe that a running container without readiness waits for, and the probe if there is one. */
 export function readyingProbe(
   { spec }: Pod,
   { name, status }: Shown,

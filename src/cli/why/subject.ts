@@ -135,7 +135,7 @@ export const inTime = (at: Millis, now: Millis): string => (at <= now ? 'now' : 
 
 export const clock = (at: Millis): string => `${new Date(at).toISOString().slice(11, 19)} UTC`;
 
-/** Times in the API are whole seconds, so a time that is less than this past may still be due. */
+/** Times in the API are whole seconds, so what was due less than this long ago is not called overdue. */
 const RESOLUTION_MILLIS: Millis = 1000;
 
 /** Returns a time at which something is due, such as `12:00:22 UTC (in 22.0s)` or `12:00:22 UTC (overdue for 2m00s)`. */

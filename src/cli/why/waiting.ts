@@ -45,7 +45,7 @@ export const INTACT_MILLIS: Millis = 15_000;
  * Explains a Pod whose images are missing, whose containers fail, or whose sandbox or volumes cannot be prepared; undefined for other Pods.
  */
 export function explainWaiting(subject: Living): Explanation | undefined {
-  // The failures of containers are a consequence.
+  // If the sandbox has ended, failures of its containers are a consequence.
   const ended = explainEndedSandbox(subject);
   if (ended !== undefined) return ended;
   const waiting = shownContainers(subject).filter(({ kind }) => kind !== 'defer');

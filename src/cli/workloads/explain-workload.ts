@@ -83,8 +83,8 @@ const isDisrupted = ({ status }: Pod): boolean =>
   status?.conditions?.some(({ type, status: value }) => type === 'DisruptionTarget' && value === 'True') === true;
 
 /**
- * A failed Pod is replaced if the workload has the wanted number of ready Pods, for example after a shutdown of the node. The Pods of a Job
- * that failed by themselves remain its trouble, because their successors may fail, too. A CronJob owns Jobs.
+ * Returns the failed Pods that other Pods have replaced; none if the workload has fewer ready Pods than it wants. The Pods of a Job or
+ * CronJob that failed by themselves do not count as replaced, because the other Pods may fail, too.
  */
 function replacedPods(object: KubeObject, pods: readonly Pod[], owners: readonly KubeObject[]): Pod[] {
   const { spec, status } = object as WorkloadObject;

@@ -26,7 +26,7 @@ export interface Refusal {
   /** Repeated attempts have the same cause: their texts differ in the name of the Pod and in amounts. */
   cause: string;
   hint: Action | undefined;
-  /** Whether the cause usually passes at once, because the engine itself is about to create what is missing. */
+  /** Whether the cause usually passes soon without the user, for example because the engine is about to create the ServiceAccount. */
   isPassing: boolean;
 }
 

@@ -20,7 +20,7 @@ export interface Root {
 type Reference = Pick<OwnerReference, 'apiVersion' | 'kind' | 'name' | 'uid'>;
 
 /**
- * Returns a function that resolves with the object of the reference, or the nearest controller above it, that is a root; with undefined if
+ * Returns a function that resolves with the first root among the object of the reference and the controllers above it; with undefined if
  * there is none, or if an object cannot be read now. Reads each object once.
  */
 export function createRootSearch({ client, findKind, isRoot }: RootOptions) {

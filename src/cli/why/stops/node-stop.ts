@@ -81,7 +81,7 @@ function lastStopStep({ transitions }: Living, { name }: Named): Transition | un
 export const isStopping = (subject: Living, { kind, name, status }: Shown): boolean =>
   kind !== 'defer' && isRunning(subject, status) && lastStopStep(subject, { kind, name }) !== undefined;
 
-/** A failed probe is a step when the node has decided to stop the run. The preStop hook runs before the stop signal. */
+/** The node stops a run after it has recorded that a startup or liveness probe fails. A preStop hook runs before the stop signal. */
 const isStopStep = (step: Transition): boolean =>
   step.type === 'StopSignal' || isProbeStop(step) || (step.type === 'HookBegan' && step.reason === 'preStop');
 

@@ -33,8 +33,8 @@ export const stopSignalOf = (exit: Transition, steps: readonly Transition[]): Tr
   );
 
 /**
- * The node gives a container at least MINIMUM_GRACE_MILLIS, also after a preStop hook or a defer container that has used up the time of the
- * Pod. A program that handles its stop signal may need longer.
+ * Returns whether the container had no more than MINIMUM_GRACE_MILLIS, which the node grants even if a preStop hook or a defer container
+ * has used up the time of the Pod. A program that handles its stop signal may need longer.
  */
 const isHurried = ({ at, deadline = at }: Transition): boolean => deadline - at <= MINIMUM_GRACE_MILLIS;
 

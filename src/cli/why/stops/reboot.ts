@@ -41,6 +41,6 @@ export function isGhost({ rebootedAt }: Pick<Subject, 'rebootedAt'>, { state }: 
   return startedAt !== undefined && rebootedAt !== undefined && startedAt < rebootedAt;
 }
 
-/** Returns whether the container runs. */
+/** Returns whether the container runs; false for a container for which isGhost() returns true. */
 export const isRunning = (subject: Pick<Subject, 'rebootedAt'>, status: ContainerStatus): boolean =>
   status.state?.running !== undefined && !isGhost(subject, status);
