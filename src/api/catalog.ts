@@ -30,7 +30,7 @@ export interface KindCatalog {
   remove(kind: KindDefinition): void;
   /** Returns a function that returns `build(kinds)`, computed at its first call and again at the first call after a change. */
   view<T>(build: (kinds: readonly KindDefinition[]) => T): () => T;
-  /** Returns a function that removes the listener. */
+  /** Calls the listener after kinds were added. Returns a function that removes the listener. */
   onAdd(listener: () => void): () => void;
   /**
    * Calls the listener after a kind was removed, while the facts still have its types, so that the listener can encode the last objects.

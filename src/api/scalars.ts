@@ -131,7 +131,7 @@ export function canonicalQuantityValue(input: string | number): ScalarResult {
     : { error: `quantities must match the regular expression '${quantityPattern}'` };
 }
 
-/** Other canonical texts are amounts of whole thousandths. */
+/** Matches the canonical texts that may be finer than a thousandth. */
 const fineQuantityRegexp = /[nu]$|e-/;
 
 /**

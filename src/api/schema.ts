@@ -47,13 +47,15 @@ interface Context {
   unknownFields: string[];
   /** Errors that abort Go's decoder immediately and take precedence over type mismatches. */
   fatal: string[];
-  /** The value of the fatal error, and the path to it. `key`: that of a map. */
+  /** The value of the fatal error, and the path to the value. `key`: the key of a map entry. */
   fatalPlace?: { path: (string | number | { key: string })[]; value: unknown };
   mismatches: string[];
   values: number;
 }
 
-/** Decoded, each field, list element and map entry needs far more memory than in the body. */
+/**
+ * Limits the fields, list elements and map entries of an object, because each needs far more memory when it is decoded than in the body.
+ */
 export const MAX_VALUES = 300_000;
 
 /** Decodes a value that is not null; undefined if the value is invalid. The context keeps the first fatal error and the first mismatch. */

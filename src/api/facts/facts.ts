@@ -60,7 +60,7 @@ export const jsonForms: ReadonlyMap<string, JsonForm> = new Map([
 
 const upstream: Readonly<Record<string, PackageFacts>> = factsOfKubernetes;
 
-/** The packages by the key that lines use. */
+/** By the key with which lines name a package, such as core.v1. */
 const packages = new Map<string, PackageFacts>([...Object.entries(upstream), ...Object.entries(ownFacts)]);
 for (const [key, own] of Object.entries(ownFacts)) {
   const extended = upstream[key];
@@ -71,7 +71,7 @@ const kindTypes = new Map<string, string>();
 for (const { path, group, version, kinds } of packages.values())
   for (const kind of kinds?.split(' ') ?? []) kindTypes.set(`${group}/${version}/${kind}`, `${path}.${kind}`);
 
-/** Returns `types` with lifepod's types in addition, and with lifepod's fields at the end of the types in both lists. */
+/** Returns `types` with the types of `own` added. A type that is in both has the fields of `own` at its end. */
 function extendedTypes(types: TypeLines, own: TypeLines): TypeLines {
   const extended: Record<string, readonly string[]> = { ...types };
   for (const [name, lines] of Object.entries(own)) extended[name] = [...(types[name] ?? []), ...lines];

@@ -44,7 +44,7 @@ export interface FieldFacts {
   /** Whether server-side apply merges the struct although its type is atomic. */
   granular: boolean;
   default?: JsonValue;
-  /** The name of a Go type of its own for a scalar, with its package, such as v1.PodPhase. */
+  /** The Go type of the scalar with its package, such as v1.PodPhase; absent if Go uses the built-in type. */
   goName?: string;
   /** Whether OpenAPI omits the field, because validation always rejects it. */
   unlisted: boolean;
@@ -66,7 +66,7 @@ function parseType(
   };
 }
 
-/** `fullName` returns the full name of a type in the spelling of the line. */
+/** `fullName` returns the full name of a type that a line names. */
 export function parseLine(line: string, fullName: (type: string) => string): FieldFacts {
   const [name = '', number, type = '', ...words] = line.split(' ');
   const inline = name === '...';

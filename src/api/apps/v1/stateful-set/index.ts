@@ -59,7 +59,7 @@ function defaultSpec(spec: StatefulSetSpec): void {
   for (const claim of spec.volumeClaimTemplates ?? []) defaultClaim(claim);
 }
 
-/** Keeps fields that `old` also has. */
+/** Drops the fields of disabled feature gates, except those that `old` also has. */
 const dropDisabled = ({ spec }: StatefulSet, old?: StatefulSet): void =>
   dropDisabledTemplateFields(spec?.template, old?.spec?.template);
 

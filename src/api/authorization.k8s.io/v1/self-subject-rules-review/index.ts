@@ -15,7 +15,7 @@ async function review(sent: SelfSubjectRulesReview, reviewer: Reviewer): Promise
   return { ...sent, status: statusOf(roles, errors) };
 }
 
-/** Further rules are omitted, and the field `incomplete` of the response is true. */
+/** If the rules are longer, the response omits the rest, and its field `incomplete` is true. */
 const MAX_CHARACTERS = 4 * 1024 * 1024;
 
 const lengthOf = (list: readonly string[]): number => list.reduce((length, text) => length + text.length + 3, 0);

@@ -1,4 +1,4 @@
-/** Upstream looks the names of time zones up in files of the system, so the names are case-sensitive. */
+/** Recognizes the names of time zones. Upstream looks the names up in files of the system, so the names are case-sensitive. */
 
 /**
  * Names that are links to other time zones. Intl accepts them but does not list them. Source: the file `backward` of IANA's tz database.

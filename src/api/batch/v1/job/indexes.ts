@@ -42,7 +42,7 @@ export function countIndexes(text: string, completions: number): number {
   return count;
 }
 
-/** countIndexes() reports the invalid intervals. */
+/** Omits invalid intervals, which countIndexes() reports. */
 const validIntervals = (text: string, completions: number): Interval[] =>
   partsOf(text).flatMap((part) => {
     try {

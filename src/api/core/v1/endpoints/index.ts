@@ -29,7 +29,7 @@ function endpointsCell({ subsets = [] }: Endpoints): string {
   return count > SHOWN ? `${shown.join(',')} + ${count - SHOWN} more...` : shown.join(',');
 }
 
-/** Endpoints of the controller are not checked, because they have the usual forms of addresses. */
+/** Endpoints that the controller writes are not checked, because the controller writes addresses in canonical form. */
 function warningsOf({ metadata, subsets = [] }: Endpoints): string[] {
   if (metadata.labels?.[ENDPOINTS_MANAGED_BY] === ENDPOINTS_CONTROLLER) return [];
   return subsets.flatMap((subset, index) =>

@@ -7,8 +7,8 @@
 import type { CoreV1EndpointPort, EndpointAddress, EndpointSubset } from '../../../generated/types.ts';
 
 /**
- * If subsets share ports with many others, more visits would be needed, and the result would be many times as large as the object. Such
- * subsets are stored as they were sent.
+ * If repacking had to visit more addresses, the subsets are stored as they were sent. The reason is that many subsets share ports, so that
+ * the result would be many times as large as the object.
  */
 const MAX_VISITED_ADDRESSES = 300_000;
 

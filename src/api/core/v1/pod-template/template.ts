@@ -40,7 +40,7 @@ export function defaultTemplate(template: PodTemplateSpec): void {
   defaultPodSpec(template.spec);
 }
 
-/** Keeps fields that `old` also has. */
+/** Drops the fields of disabled feature gates, except those that `old` also has. */
 export const dropDisabledTemplateFields = (template: PodTemplateSpec | undefined, old?: PodTemplateSpec): void =>
   dropDisabledFields(podOf(template), old && podOf(old));
 

@@ -97,7 +97,7 @@ function defaultSpec(spec: PodSpec): void {
   for (const volume of spec.volumes ?? []) defaultVolume(volume);
 }
 
-/** serviceAccount is the old name of the field. */
+/** The field serviceAccount is the old name of serviceAccountName. */
 function defaultServiceAccountAlias(spec: PodSpec): void {
   const name = spec.serviceAccountName || spec.serviceAccount;
   if (name) {

@@ -15,7 +15,7 @@ const PATH = `metadata.annotations[${MIRROR_ANNOTATION}]`;
 /** The UID of the static Pod that the Pod mirrors; undefined if the Pod is not a mirror Pod. */
 export const mirroredUid = (pod: Pod): string | undefined => pod.metadata.annotations?.[MIRROR_ANNOTATION];
 
-/** The annotation that tells from where a node read a Pod. */
+/** The annotation with the source from which a node read a Pod; `file` for a manifest. */
 export const SOURCE_ANNOTATION = 'kubernetes.io/config.source';
 
 /** Whether the node agent read the Pod from a manifest. An API object with this annotation may be a mirror, or pretend to be one. */

@@ -146,8 +146,8 @@ export function effectiveRequests(pod: Pod): ResourceQuantities {
 }
 
 /**
- * The maximum amounts that the Pod may use. The result omits a resource for which any container has no limit. Defer containers that do not
- * count are ignored, because the Pod's control group limits them.
+ * The maximum amounts that the Pod may use. The result omits a resource for which any container has no limit. Defer containers that
+ * countedDefers() omits are ignored, because the Pod's control group limits them.
  */
 export function effectiveLimits(pod: Pod): Map<string, Quantity> {
   const limits = summedLimits(pod);

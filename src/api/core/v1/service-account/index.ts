@@ -3,7 +3,7 @@ import { kind } from '../../../declaration.ts';
 import type { ServiceAccount } from '../../../generated/types.ts';
 import { ageColumn, column, nameColumn } from '../../../table.ts';
 
-/** The Secrets are in the account's namespace. */
+/** Keeps only the names of the Secrets, because all of them are in the account's namespace. */
 function keepSecretNames(account: ServiceAccount): void {
   if (account.secrets !== undefined) account.secrets = account.secrets.map(({ name }) => ({ name }));
 }

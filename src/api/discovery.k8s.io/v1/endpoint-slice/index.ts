@@ -27,7 +27,7 @@ function dropFields({ endpoints }: EndpointSlice): void {
   }
 }
 
-/** Slices of the controllers are not checked, because they have the usual forms of addresses. */
+/** Slices that the controllers write are not checked, because the controllers write addresses in canonical form. */
 function warningsOf({ metadata, addressType, endpoints }: EndpointSlice, old?: EndpointSlice): string[] {
   const deprecated =
     old === undefined && addressType === 'FQDN' ? ['spec.addressType: FQDN endpoints are deprecated'] : [];

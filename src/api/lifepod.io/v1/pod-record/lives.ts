@@ -1,6 +1,6 @@
 /**
- * Groups the parts of a record by life. A static Pod gets its UID from its manifest, so its record may contain several lives, each
- * with its own parts. A part whose step Created has another time than that of the parts before begins the next life.
+ * Groups the parts of a record by life. A static Pod gets its UID from its manifest, so its record may contain several lives, each with its
+ * own parts. A part begins the next life if its step Created has another time than in the parts before it.
  */
 import { parseTime } from '../../../../machinery/time.ts';
 import type { PodRecord } from '../../../generated/types.ts';

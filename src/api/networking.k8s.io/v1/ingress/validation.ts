@@ -94,8 +94,8 @@ const validateTls = ({ hosts = [], secretName = '' }: IngressTLS, field: string,
 const isWild = ({ host = '' }: IngressRule): boolean => host.includes('*');
 
 /**
- * An update need not repair faults that the old Ingress has, too. `secrets`: invalid secret names; `wildRules`: invalid rules for wildcard
- * hosts.
+ * Returns which faults an update may keep, because the old Ingress has them. `secrets`: invalid secret names; `wildRules`: invalid rules
+ * for wildcard hosts.
  */
 const toleratedBy = (old: Ingress | undefined) => ({
   secrets: (old?.spec?.tls ?? []).some(

@@ -5,7 +5,7 @@
 import type { Pod } from '../../../../generated/types.ts';
 import { containersOf } from '../containers.ts';
 
-/** Keeps fields that `old` also has. `old`: the Pod that is replaced; undefined on create. */
+/** Keeps the fields that `old` also has. `old`: the Pod that is replaced; undefined on create. */
 export function dropDisabledFields(pod: Pod, old?: Pod): void {
   if (pod.spec === undefined) return;
   for (const field of ['resources', 'resourceClaims'] as const)

@@ -4,7 +4,7 @@ import type { DownwardAPIVolumeFile, Volume, VolumeProjection } from '../../../.
 import { defaulted, podOf } from '../pod-fixtures.ts';
 import { validateVolumes } from './validate-volumes.ts';
 
-/** The source may lack required fields. */
+/** Returns the errors of a volume with this source, which may lack required fields. */
 const errorsOf = (source: object): string[] => {
   const pod = defaulted(podOf({ volumes: [{ name: 'a', ...source } as Volume] }));
   return validateVolumes(pod.spec?.volumes).errors.map(fieldErrorText);
