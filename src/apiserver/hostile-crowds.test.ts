@@ -21,7 +21,7 @@ const LIMITS = { ...DEFAULT_LIMITS, inFlight: 60, queued: 100 };
 /** One user gets half of the 45 places in flight for users, and half of the 75 places in the queue, rounded up. */
 const IN_FLIGHT = 23;
 const QUEUED = 38;
-/** For another user's request, in CPU time of this thread, in which all clients of the test run. */
+/** The limit on the wait of another user's request, in CPU time of this thread, in which all clients of the test run. */
 const WAIT_MILLIS = 1000;
 
 let at: TestServer;

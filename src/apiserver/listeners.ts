@@ -1,4 +1,4 @@
-/** The server treats connections to its further addresses like those that it has accepted itself. */
+/** Listens on further addresses. The server treats connections to them like connections that it has accepted itself. */
 import { once } from 'node:events';
 import type { Server } from 'node:https';
 import { createServer, type Server as NetServer, type Socket } from 'node:net';

@@ -5,7 +5,7 @@ import { type Exchange, startAnswer } from './http/exchange.ts';
 
 export const END_WORKLOADS_PATH = '/end-workloads';
 
-/** Ends the workloads until `until` aborts. `gracePeriodSeconds` replaces the grace periods of static Pods. */
+/** Begins to end the workloads, and gives up when `until` aborts. `gracePeriodSeconds` replaces the grace periods of static Pods. */
 export type EndWorkloads = (gracePeriodSeconds: number | undefined, until: AbortSignal) => void;
 
 /**

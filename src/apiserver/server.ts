@@ -2,8 +2,8 @@
  * The API server: the Kubernetes API over HTTPS, on top of a ResourceBackend.
  *
  * Job: decode requests, authenticate and authorize them, call the backend, and encode the responses.
- * Boundary: the server uses the kinds only as data (src/api/kind.ts) and stores no objects. The registry has the rules of writes; the node
- * provides the logs and streams of containers.
+ * Boundary: the server uses the kinds only as data (src/api/kind.ts) and stores no objects. The registry applies the rules for writes; the
+ * node provides the logs and streams of containers.
  *
  * Invariants:
  *  1. A handled request that fails before its response has begun gets a metav1.Status. Unexpected failures are logged, and their details
@@ -78,7 +78,7 @@ export interface ApiServerOptions {
   rotateKey?: () => Promise<number>;
   /** Copies the content of the store to a file that `lifepod backup` then reads. If absent, the server does not serve COPY_STORE_PATH. */
   copyStore?: () => Promise<void>;
-  /** Ends the workloads until the signal aborts. If absent, the server does not serve END_WORKLOADS_PATH. */
+  /** Begins to end the workloads, and gives up when the signal aborts. If absent, the server does not serve END_WORKLOADS_PATH. */
   endWorkloads?: EndWorkloads;
   /** The metrics that /metrics serves in addition to the request metrics. The default is none. */
   metrics?: Metrics;

@@ -44,7 +44,7 @@ const record = (name: string): KubeObject => ({
   apiVersion: 'lifepod.io/v1',
 });
 
-/** A client gets an error if the response is incomplete. */
+/** Resolves when the response is closed. Ignores the error that the client gets if the response is incomplete. */
 const closed = (response: IncomingMessage): Promise<void> =>
   new Promise((resolve) => {
     response.on('error', () => undefined).once('close', resolve);

@@ -41,8 +41,8 @@ const addressOf = (text: string): string | undefined =>
   );
 
 /**
- * Returns the addresses of the client and of the proxies between the client and the server: those in X-Forwarded-For, the one in X-Real-Ip,
- * and that of the connection. Omits repetitions and values that are not addresses.
+ * Returns the addresses of the client and of the proxies between the client and the server: the addresses in X-Forwarded-For, then the
+ * address in X-Real-Ip unless it is one of them, then the address of the connection unless it is the last one. Omits invalid addresses.
  */
 export function sourceIpsOf({ headers, socket }: Pick<IncomingMessage, 'headers' | 'socket'>): string[] {
   const ips = headerOf(headers['x-forwarded-for'])

@@ -46,7 +46,7 @@ class LogFile implements Output {
     const { path } = this.#options;
     await mkdir(dirname(path), { recursive: true, mode: 0o700 });
     const found = await stat(path).catch(() => undefined);
-    // Opening a pipe that no program reads would never return.
+    // Only a regular file can be rotated, and a write to a pipe that no program reads would never end.
     if (found?.isFile() === false) throw new Error('it is not a regular file');
     const handle = await open(path, 'a+', 0o600);
     try {

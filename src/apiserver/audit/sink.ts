@@ -170,10 +170,10 @@ function shortStatus(
   return { responseStatus: { ...rest, message: message.slice(0, chars) } };
 }
 
-/** The maximum length of each text in an event that is cut, as a share of the event. JSON may need six bytes for a character. */
+/** The limit on the characters of each text in an event whose texts are cut, as a fraction of the limit on the bytes of a line. */
 const TEXT_SHARE = 1 / 128;
 
-/** Cuts the texts that a client can make long, such as header fields, and omits the lists and maps of them. */
+/** Cuts the texts that a client can make long, such as header fields, and omits lists and maps of such texts. */
 function headOf(event: AuditEvent, chars: number): AuditEvent {
   const cut = (text: string): string => text.slice(0, chars);
   const cutUser = ({ name, uid }: UserInfo): UserInfo => ({

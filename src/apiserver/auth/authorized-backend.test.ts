@@ -12,7 +12,7 @@ const pod = { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'p', namespace: '
 const never = new AbortController().signal;
 const MERGE = 'application/merge-patch+json';
 
-/** `allowed`: the requests that the authorizer allows, in the form of `asked`. */
+/** `allowed`: the requests that the authorizer allows, each as `VERB RESOURCE NAMESPACE/NAME`, followed by the selected fields. */
 function backendOf(allowed: readonly string[], user = jane) {
   const called: string[] = [];
   const asked: string[] = [];

@@ -1,6 +1,6 @@
 /**
- * Source: WithImpersonation of k8s.io/apiserver/pkg/endpoints/filters of v1.33 (behavior). Unlike upstream, refuses headers without a user
- * as a bad request (400) instead of an internal error.
+ * Source: WithImpersonation of k8s.io/apiserver/pkg/endpoints/filters of v1.33 (behavior). Unlike upstream, refuses impersonation headers
+ * that name no user with 400 BadRequest instead of 500 InternalError.
  */
 import type { IncomingHttpHeaders } from 'node:http';
 import { badRequest } from '../../machinery/status.ts';

@@ -2,7 +2,7 @@
 import type { KubeObject } from '../../machinery/meta.ts';
 import { type Entry, lowerBound, putEntry, removeEntry } from './sorted-entries.ts';
 
-/** Indexes compare these objects by identity: a list with a new object for the same field rebuilds the index. */
+/** ObjectIndex compares IndexedFields by identity: a list() with another IndexedField for the same field rebuilds the index. */
 export interface IndexedField {
   /** The name in field selectors, such as `spec.nodeName`. */
   field: string;

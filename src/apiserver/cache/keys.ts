@@ -12,7 +12,7 @@ export const resourcePrefix = (group: string, plural: string): string =>
 export const objectKey = (prefix: string, namespace: string | undefined, name: string): string =>
   namespace === undefined ? `${prefix}${name}` : `${prefix}${namespace}/${name}`;
 
-/** Returns the resourcePrefix() of an object's key. For other texts, returns a text that is no resource's prefix. */
+/** Returns the resourcePrefix() of an object's key. If `key` is not the key of an object, the result is not the prefix of any resource. */
 export const prefixOf = (key: string): string =>
   key.slice(0, key.indexOf('/', key.indexOf('/', REGISTRY_PREFIX.length) + 1) + 1);
 

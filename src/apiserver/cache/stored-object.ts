@@ -78,8 +78,8 @@ function parse({ key, value }: StoredValue): KubeObject {
 const VALUE_BYTES = 64;
 
 /**
- * Returns the approximate memory of a cached object in bytes: its strings, its serialized text, and its structure. `storedBytes` is the
- * length of the object's JSON.
+ * Returns the approximate memory of a cached object in bytes: its strings, its serialized text, and its structure. `values` is the
+ * countValues() of the object, and `storedBytes` is the length of its JSON.
  */
 export const heldBytes = (values: number, storedBytes: number): number => 2 * storedBytes + VALUE_BYTES * values;
 

@@ -51,8 +51,8 @@ export interface WatchCache {
   revision(): number;
   get(key: string): KubeObject | undefined;
   /**
-   * Returns the objects of a resource in key order, of all namespaces if `namespace` is undefined. Returns an empty list for uncached
-   * resources.
+   * Returns the objects of a resource in key order, of all namespaces if `namespace` is undefined. `where` omits the objects that do not
+   * have this value. Returns an empty list for uncached resources. Throws an UnreadableValueError like ResourceCache.list().
    */
   list(prefix: string, namespace?: string, where?: FieldValue): KubeObject[];
   /**

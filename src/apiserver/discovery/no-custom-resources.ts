@@ -1,6 +1,6 @@
 /**
- * lifepod does not support CustomResourceDefinitions. Before kubectl reports that a kind is unknown, kubectl requests their list. If this
- * request fails, kubectl reports that failure instead.
+ * lifepod does not support CustomResourceDefinitions. Before kubectl reports that a kind is unknown, it requests the list of
+ * CustomResourceDefinitions. If this request fails, kubectl reports that failure instead.
  * Source: CRDFinder in k8s.io/cli-runtime/pkg/resource of v1.33.
  */
 import { sendJson } from '../http/answers.ts';

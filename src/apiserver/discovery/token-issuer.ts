@@ -13,7 +13,7 @@ const KEYS_PATH = '/openid/v1/jwks';
 
 export const isIssuerPath = (path: string): boolean => path === CONFIGURATION_PATH || path === KEYS_PATH;
 
-/** The path of the request must be one of the documents (see isIssuerPath()). */
+/** Responds with the document at the path of the request, for which isIssuerPath() must be true. */
 export type ServeIssuer = (exchange: Exchange) => Promise<void>;
 
 export function issuerDocuments(pki: Pick<Pki, 'serviceAccountKey'>, issuer: string): ServeIssuer {

@@ -216,7 +216,8 @@ test('a full disk does not prevent the start of an older data folder, whose valu
   await closeAll();
   const storeIsFull = new StorageFullError(dataDir, 'the disk is full', 'free some space', undefined);
   const fileIsFull = Object.assign(new Error('ENOSPC: no space left on device, write'), { code: 'ENOSPC' });
-  // The disk is full in the first commit, between two values, during the deletion of the history, and during the copy of the file.
+  // The disk is full in the first commit (with each of the errors), then between two values, during the deletion of the history, and during
+  // the copy of the file. Each start continues the work of the previous one.
   for (const [allowed, error] of [
     [0, storeIsFull],
     [0, fileIsFull],

@@ -1,4 +1,4 @@
-/** Serves a path that upstream does not have. */
+/** Serves the path at which `lifepod secrets rotate-key` asks a running engine to replace its key. Upstream has no such path. */
 import { methodNotAllowed } from '../../machinery/status.ts';
 import { sendJson } from '../http/answers.ts';
 import type { Exchange } from '../http/exchange.ts';

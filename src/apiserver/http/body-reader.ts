@@ -42,7 +42,7 @@ interface Received {
 
 const NO_BODY: Buffer = Buffer.alloc(0);
 
-/** Most bodies arrive with the head of the request. Returns undefined if the body has not arrived, or has no room yet. */
+/** Most bodies arrive with the head of the request. Returns undefined if the body is incomplete or too long, or has no room yet. */
 function arrived(request: IncomingMessage, user: UserInfo, unfinished: Unfinished): Received | undefined {
   if (!hasArrived(request) || request.destroyed || request.readableLength > BODY_LIMIT_BYTES) return undefined;
   const part = unfinished.completed(request.readableLength, user.name);

@@ -75,7 +75,7 @@ async function parseJsonOrYaml(text: string): Promise<unknown> {
   return parseYaml(text);
 }
 
-/** Throws an error with the message of Go's decoder. */
+/** Throws an error with the message of Go's decoder if the value is nested too deeply. */
 function checkDepth(body: Buffer, parsed: unknown): void {
   if (body.length > MAX_DEPTH && isDeeperThan(MAX_DEPTH, parsed)) throw new Error('exceeded max depth');
 }
@@ -125,8 +125,8 @@ const isOlderVersion = ({ group, olderVersions = [] }: ExpectedKind, apiVersion:
   olderVersions.some((version) => apiVersion === apiVersionOf(group, version));
 
 /**
- * Decodes the object of a POST or PUT. An absent or empty apiVersion or kind defaults to that of `expected`. Rejects with 400 BadRequest
- * and upstream's message if the body is not an object of the expected kind, with 413 RequestEntityTooLarge if a protobuf body has more than
+ * Decodes the object of a POST or PUT, and takes an absent or empty apiVersion or kind from `expected`. Rejects with 400 BadRequest and
+ * upstream's message if the body is not an object of the expected kind, with 413 RequestEntityTooLarge if a protobuf body has more than
  * MAX_VALUES values, and for YAML with 413 or 429 like parseYaml().
  */
 export async function decodeObject(body: Buffer, type: ObjectType, expected: ExpectedKind): Promise<KubeObject> {

@@ -94,7 +94,7 @@ interface Waiting {
   event: WatchEvent;
   bytes: number;
   initial: boolean;
-  /** The encoded event, if it is long and its writing begins at once. */
+  /** The encoded event, if it is long and its writing begins at once, or if an ERROR event comes after it. */
   encoded: string | Uint8Array | undefined;
 }
 
@@ -167,8 +167,8 @@ function eventWriter(server: ServerContext, exchange: Exchange, { encode, pieces
 }
 
 /**
- * Encodes the waiting events before an error ends the watch: if the error is the removal of the kind, the facts about the types of their
- * objects are removed next.
+ * Encodes the waiting events before an error ends the watch. If the error is the removal of the kind, the facts about its types, which
+ * encode() needs, are removed next.
  */
 function encodeWaiting(queue: readonly (Waiting | undefined)[], encode: Encoding['encode']): void {
   for (const waiting of queue) if (waiting !== undefined) waiting.encoded ??= encode(waiting.event);

@@ -75,7 +75,7 @@ export function openApi(catalog: KindCatalog, version: string): OpenApi {
       try {
         await serve(exchange, segments);
       } catch (error) {
-        // As upstream, which has plain text here: kubectl shows the cause of a failure to read a document only from plain text.
+        // As upstream, respond with plain text, because kubectl shows the cause of this failure only if the response is plain text.
         if (!isApiError(error, 'InternalError')) throw error;
         return sendText(exchange, error.code, error.message);
       }

@@ -41,7 +41,7 @@ export interface PkiOptions {
   hostnames: readonly string[];
   /** IP addresses of the serving certificate in addition to 127.0.0.1 and ::1. */
   ips: readonly string[];
-  /** The lifetime of new certificates, except that of the authority. Absent: a year. */
+  /** The lifetime of new certificates other than the certificate of the authority. Absent: a year. */
   lifetimeMillis?: Millis;
   now: Millis;
 }

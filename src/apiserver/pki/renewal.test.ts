@@ -65,7 +65,7 @@ async function started(lifetimeMillis = YEAR) {
         await settled();
       }
     },
-    /** The timers do not depend on the clock. */
+    /** Sets the clock `by` milliseconds ahead of the timers, which do not depend on it. */
     setClock(by: number) {
       offset = by;
     },

@@ -1,4 +1,4 @@
-/** The field numbers are those of upstream's generated.proto files. */
+/** The field numbers come from upstream's generated.proto files. */
 import { expect, test } from 'vitest';
 import { typeOfKind } from '../../api/facts/facts.ts';
 import { decodeProtobuf } from './decode.ts';

@@ -32,7 +32,7 @@ const messageOf = perType((type): Message => {
   return new Map(fields.filter(({ number }) => number !== 0).map((field) => [field.number, field]));
 });
 
-/** The number of messages, list elements and map entries that have been read from a body. */
+/** The number of values that have been read so far, such as messages, list elements and map entries. */
 interface Count {
   values: number;
 }
@@ -175,8 +175,8 @@ const isZero = (content: unknown): boolean =>
   (typeof content === 'object' && content !== null && Object.keys(content).length === 0);
 
 /**
- * Even a value of two bytes takes much more memory once it is decoded. Throws 413 RequestEntityTooLarge if there are more than MAX_VALUES
- * values.
+ * Counts a value, because even a value of two bytes takes much more memory once it is decoded. Throws 413 RequestEntityTooLarge if there
+ * are more than MAX_VALUES values.
  */
 function add(count: Count): void {
   count.values += 1;

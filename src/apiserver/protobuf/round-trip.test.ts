@@ -24,7 +24,7 @@ test('every type keeps all its fields when it is encoded in protobuf and decoded
   }
 });
 
-/** Only JSON distinguishes empty lists and objects from absent ones. */
+/** Drops empty lists and objects, which only JSON distinguishes from absent ones. */
 function withoutEmpty(value: unknown): unknown {
   if (Array.isArray(value)) return value.length === 0 ? undefined : value.map(withoutEmpty);
   if (typeof value !== 'object' || value === null) return value;

@@ -30,7 +30,7 @@ async function listen(serve: (request: IncomingMessage, response: ServerResponse
   return { server, port: (server.address() as AddressInfo).port };
 }
 
-/** Each request forwards the path after PREFIX. */
+/** Resolves to the port of a proxy to `port`, which forwards the path after PREFIX of each request. */
 async function proxyTo(port: number, scheme: 'http' | 'https' = 'http'): Promise<number> {
   const budget = outgoingBudget({ timers, log: silentLog });
   const serve = (incoming: IncomingMessage, response: ServerResponse, upgrading?: UpgradingConnection): void => {

@@ -1,5 +1,5 @@
 /**
- * Forwards a request to a server in a Pod or of a Node, and the response of this server to the client.
+ * Forwards a request to a server in a Pod or on a Node, and the response of this server to the client.
  *
  * Invariants:
  *  1. The slower side slows down the faster side; only data in progress is buffered.

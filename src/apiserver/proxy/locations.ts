@@ -100,7 +100,7 @@ export async function locateService(id: string, read: Read): Promise<Location> {
 
 const noEndpoints = (id: string) => serviceUnavailable(`no endpoints available for service ${JSON.stringify(id)}`);
 
-/** A port that is not a number is already a name. */
+/** Resolves to the name of the Service's port. A port that is not a number is already a name. */
 async function portNameOf({ name, port }: Target, read: Read): Promise<string> {
   if (!/^[+-]?\d+$/.test(port)) return port;
   const { spec } = (await read(SERVICES, name)) as Service;
@@ -111,7 +111,7 @@ async function portNameOf({ name, port }: Target, read: Read): Promise<string> {
   return found.name ?? '';
 }
 
-/** Endpoints that a client has written could contain any address. */
+/** Whether a Pod of the namespace has the address. Endpoints that a client has written could contain any address. */
 async function isOfPod(
   { ip, targetRef }: EndpointAddress,
   namespace: string | undefined,

@@ -18,7 +18,7 @@ function locate(operation: ProxyOperation, { request }: Exchange, name: string, 
   return operation === 'proxyToPod' ? locatePod(name, read) : locateService(name, read);
 }
 
-/** Such as /api/v1/nodes/NAME/proxy. The first segment is the empty text before the first slash. */
+/** Returns the path of the proxy, such as /api/v1/nodes/NAME/proxy. The first segment is the empty text before the first slash. */
 const prefixOf = (path: string, { namespace }: ResourceRoute): string =>
   path
     .split('/')

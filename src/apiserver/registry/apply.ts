@@ -177,8 +177,8 @@ async function configOf(
 }
 
 /**
- * Drops the fields that the client did not send or set to null, so that the client does not become the owner of the empty required fields
- * that decoding adds.
+ * Drops the fields that the client omitted or sent as null, so that the client does not become the owner of the empty required fields that
+ * decoding adds.
  */
 function asGiven(decoded: JsonValue, given: JsonValue): JsonValue {
   if (Array.isArray(decoded) && Array.isArray(given)) {

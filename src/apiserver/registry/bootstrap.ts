@@ -29,7 +29,7 @@ export async function bootstrap(api: ResourceApi, options: BootstrapOptions): Pr
   await ensureKubernetesService(api, options);
 }
 
-/** Adds the second configured range if the ServiceCIDR has only the first. Like upstream, changes the ranges in no other way. */
+/** Creates the ServiceCIDR, or adds the second configured range to it if it has only the first. Like upstream, changes nothing else. */
 async function ensureServiceCidr(api: ResourceApi, { serviceCidr }: BootstrapOptions): Promise<void> {
   const name = 'kubernetes';
   const cidrs = serviceCidrsOf(serviceCidr);

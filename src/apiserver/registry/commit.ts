@@ -81,7 +81,7 @@ function written({ cache }: Storage, resource: Resource, { key, object, text, se
   return served;
 }
 
-/** Undefined for writes that free memory, which are not limited. */
+/** The limits of a write depend on its sender. Writes that free memory have no limits, and no sender. */
 type Sender = Pick<RequestContext, 'source'>;
 
 interface Put extends Encoded {
@@ -200,7 +200,7 @@ type MakeChange = (old: KubeObject, steps: Steps) => Change | Promise<Change>;
 /**
  * Applies `change` to the object and stores the result. After a conflict with another writer, calls `change` again with the newest state.
  * `change` must not write other objects: such a write might wait for the slot for long work, which this change may occupy. `settled` is
- * called after each attempt, also after an error. Throws 404 if the object does not exist, and 413 and 507 like insert().
+ * called after each attempt, also after an error. Rejects with 404 if the object does not exist, and with 413 and 507 like insert().
  *
  * Long changes take turns in the slot for long work. A change that would have to wait for the slot starts over, so that no copy of the
  * object stays in memory during the wait.

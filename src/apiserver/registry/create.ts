@@ -142,8 +142,9 @@ async function insertNew(
 }
 
 /**
- * Throws 400 BadRequest if the kind is namespaced, and the namespaces of the object and the request differ or both are absent. Source:
- * upstream's EnsureObjectNamespaceMatchesRequestNamespace (behavior and wording).
+ * Sets the namespace of the object if the kind is namespaced, and deletes it otherwise. Throws 400 BadRequest if the kind is namespaced,
+ * and the namespaces of the object and the request differ or both are absent.
+ * Source: upstream's EnsureObjectNamespaceMatchesRequestNamespace (behavior and wording).
  */
 function placeInNamespace({ kind }: Resource, requested: string | undefined, { metadata }: KubeObject): void {
   if (!kind.namespaced) {

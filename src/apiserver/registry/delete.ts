@@ -45,7 +45,7 @@ export async function deleteObject(
   return action === 'delete' && !kind.returnsDeletedObject ? deleted(resource, object) : object;
 }
 
-/** The deletion also writes the changes of other objects that admission plugins request. */
+/** Returns a deletion that also writes the changes of other objects that admission plugins request. */
 export function deletionAlongside(
   context: RegistryContext,
   resource: Resource,
@@ -92,8 +92,8 @@ function deletionOf(resource: Resource, old: KubeObject, options: Sent<DeleteOpt
 }
 
 /**
- * Returns the list of `metadata` itself if the request does not change the finalizers. Once the grace period of a graceful deletion has
- * ended, no request changes them.
+ * Returns the finalizers after the request: the list of `metadata` itself if the request does not change them. If a graceful deletion has
+ * set the grace period to 0, no further request changes them.
  */
 function finalizersOf({ kind }: Resource, metadata: ObjectMeta, options: DeleteOptions): string[] | undefined {
   const { finalizers = [], deletionTimestamp, deletionGracePeriodSeconds } = metadata;

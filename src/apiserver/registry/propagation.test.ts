@@ -89,7 +89,7 @@ describe('in the registry', () => {
     await registry.delete(PODS, 'default', 'a', { propagationPolicy: 'Background' });
     const waiting = (await registry.delete(PODS, 'default', 'a', { gracePeriodSeconds: 0 })) as Pod;
     expect(waiting.metadata).toMatchObject({ finalizers: ['foregroundDeletion'], deletionGracePeriodSeconds: 0 });
-    // A delete after the grace period changes nothing.
+    // After the grace period has been set to 0, a further delete changes nothing.
     await registry.delete(PODS, 'default', 'a', { gracePeriodSeconds: 0, propagationPolicy: 'Background' });
     expect((await registry.get(PODS, 'default', 'a')).metadata.finalizers).toEqual(['foregroundDeletion']);
   });

@@ -10,8 +10,8 @@
  *  2. Every write is conditional on the revision that it is based on. After a conflict, the write starts over from the newest state, so no
  *     update is lost.
  *  3. Returned objects may be frozen and shared with other readers. Objects that are passed in are copied.
- *  4. A write with dryRun stores nothing. It makes the same checks, except those of the size of the object, of the memory of all objects
- *     (object-memory-limit.ts) and of the space of the store.
+ *  4. A write with dryRun stores nothing. It makes the same checks, except for the size of the object, the memory of all objects
+ *     (object-memory-limit.ts) and the space of the store.
  */
 import { randomBytes as systemRandomBytes } from 'node:crypto';
 import type { KindCatalog } from '../../api/catalog.ts';

@@ -48,7 +48,7 @@ export interface Started {
   settled(): Promise<unknown>;
 }
 
-/** The watch cache of each started registry then lags behind its store. The vitest project `delayed` sets LIFEPOD_STORE. */
+/** Whether the watch cache of each started registry lags behind its store. The vitest project `delayed` sets LIFEPOD_STORE. */
 const isDelayed = process.env['LIFEPOD_STORE'] === 'delayed';
 
 /** The registry contains the objects of bootstrap() and the ServiceAccount default/default. */

@@ -147,7 +147,7 @@ export async function changeObject(
   return object;
 }
 
-/** Every attempt of a write produces the same warnings. */
+/** Passes each warning on only once, because every attempt to write the object produces the same warnings. */
 function onceEach(onWarning: ((text: string) => void) | undefined): (text: string) => void {
   const seen = new Set<string>();
   return (text) => {

@@ -26,7 +26,7 @@ export interface Representation {
   /** The parts of an object are created only when they are requested. */
   list(list: KubeList): Iterable<Part> | Promise<Iterable<Part>>;
   event(event: WatchEvent): Uint8Array;
-  /** `event`: the bytes that event() has returned. */
+  /** Returns the WebSocket message for an event. `event`: the bytes that event() has returned. */
   message(event: Uint8Array): string | Uint8Array;
 }
 

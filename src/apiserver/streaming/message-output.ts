@@ -16,7 +16,7 @@ import { acceptWebSocket, checkHandshake } from './web-socket.ts';
 
 const NORMAL_CLOSURE = 1000;
 
-/** From then on, each write of exchange.outgoing is a message. */
+/** Accepts the WebSocket with the subprotocol. From then on, each write to exchange.outgoing is sent as a message. */
 export type OpenMessages = (protocol: string | undefined) => Promise<void>;
 
 /** Returns undefined if the client requests no WebSocket. Throws 400 BadRequest if the client's handshake is not valid. */

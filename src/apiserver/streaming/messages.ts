@@ -10,8 +10,8 @@ const CHUNK_BYTES = 1024;
 type Parts = Pick<Unfinished, 'begin'>;
 
 /**
- * Counts the bytes of each message, as a part that is being read, until the reader of messageStream() has consumed the message. Closes the
- * WebSocket if `unfinished` refuses a message. `socket`: the connection of the WebSocket. `owner`: the name of its user.
+ * Counts the bytes of each message in `unfinished` until the reader of messageStream() has consumed the message. Closes the WebSocket if
+ * `unfinished` refuses a message. `socket`: the connection of the WebSocket. `owner`: the name of its user.
  */
 export function countMessages(webSocket: WebSocket, socket: Duplex, unfinished: Parts, owner?: string): void {
   let part: UnfinishedPart | undefined;

@@ -6,7 +6,7 @@ import { ApiError, internalError } from '../../machinery/status.ts';
 import { request } from '../../platform/builtins/http.ts';
 import { MAX_MESSAGE_BYTES } from './web-socket.ts';
 
-/** The client sees the runtime's refusal. Later text is not read. Normal refusals are shorter. */
+/** The limit on the text of a refusal by the runtime, which the client gets. The rest is not read. Normal refusals are shorter. */
 const MAX_REFUSAL_BYTES = 64 * 1024;
 
 export interface UpgradeRequest {

@@ -30,7 +30,7 @@ export interface PeerStream {
   /** `fin` ends this side of the stream. `sent` is called when the connection has accepted the bytes, if there are any. */
   send(bytes: Uint8Array | string, fin?: boolean, sent?: () => void): void;
   reset(): void;
-  /** Needed only with `silent`. */
+  /** Replies to the stream, which the fixture itself does unless startRuntime() was called with `silent`. */
   reply(): void;
   /** Resolves when the client has ended its side of the stream. */
   readonly received: Promise<Buffer>;

@@ -136,7 +136,7 @@ async function collect(socket: NodeJS.ReadableStream): Promise<Buffer> {
   return Buffer.concat(pieces);
 }
 
-/** The runtime must be silent. */
+/** Checks that, after `leave`, the connection stays open until the runtime, started with `silent`, has replied to all streams. */
 async function staysOpenUntilReplied(peer: RuntimePeer, opened: PeerStream[], leave: () => void): Promise<void> {
   let ended = false;
   peer.socket.once('end', () => (ended = true));

@@ -73,7 +73,7 @@ export interface UpgradingConnection {
   head: Buffer;
 }
 
-/** The connection ends after the response. */
+/** Returns the HTTP response to the request on the socket. The connection ends after the response. */
 export function answerOn(request: IncomingMessage, socket: Socket): ServerResponse {
   socket.on('error', () => undefined);
   const response = new ServerResponse(request);

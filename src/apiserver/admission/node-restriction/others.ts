@@ -21,7 +21,7 @@ export const restrictCsiNode: Restriction = (nodeName, request) => {
     throw refusal(request, 'can only access CSINode with the same name as the requesting node');
 };
 
-/** Allows changes of the status fields about the expansion of the volume, such as `capacity`. */
+/** Allows changes only of the status fields about the expansion of the volume, such as `capacity`. */
 export const restrictClaim: Restriction = (nodeName, request) => {
   if (request.subresource !== 'status') throw refusal(request, 'may only update PVC status');
   if (request.operation !== 'UPDATE') throw refusal(request, `unexpected operation ${quoted(request.operation)}`);

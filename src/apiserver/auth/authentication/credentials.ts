@@ -15,8 +15,8 @@ export class CredentialError extends Error {
 }
 
 /**
- * Resolves to undefined if the request has no credentials of the authenticator's kind. Rejects with a CredentialError if these credentials
- * are not valid.
+ * Returns undefined, or resolves to undefined, if the request has no credentials of the authenticator's kind. Throws a CredentialError, or
+ * rejects with it, if these credentials are not valid.
  */
 export type RequestAuthenticator = (
   request: IncomingMessage,

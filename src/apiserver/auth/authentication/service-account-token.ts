@@ -12,7 +12,7 @@ import type { UserInfo } from '../../../ports/request.ts';
 import { CREDENTIAL_ID, CredentialError, type ReadObject, type TokenAuthenticator } from './credentials.ts';
 import { commonAudiences, type VerifyToken } from './signed-tokens.ts';
 
-/** By how much the clock of the server may differ from that of the issuer. Source: the default leeway of go-jose. */
+/** By how much the clocks of the server and the issuer may differ. Source: the default leeway of go-jose. */
 const LEEWAY_MILLIS = 60_000;
 const PREFIX = 'authentication.kubernetes.io';
 

@@ -18,7 +18,7 @@ export interface RbacObjects {
   readonly synced: Promise<void>;
   role(namespace: string, name: string): Role | undefined;
   clusterRole(name: string): ClusterRole | undefined;
-  /** `key`: inNamespace('', KEY), in which KEY is the key of a subject. */
+  /** `key`: inNamespace('', KEY) here, and inNamespace(NAMESPACE, KEY) for roleBindings(), in which KEY comes from userKeys(). */
   clusterRoleBindings(key: string): Iterable<ClusterRoleBinding>;
   roleBindings(key: string): Iterable<RoleBinding>;
 }

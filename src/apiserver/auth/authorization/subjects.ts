@@ -7,7 +7,7 @@ import type { UserInfo } from '../../../ports/request.ts';
 
 const SERVICE_ACCOUNT_USER = 'system:serviceaccount:';
 
-/** Returns undefined if the subject can mean no user. `bindingNamespace` may be empty. */
+/** Returns undefined if no user can match the subject. `bindingNamespace` is empty for a ClusterRoleBinding. */
 function subjectKey({ kind, name, namespace }: RbacV1Subject, bindingNamespace: string): string | undefined {
   if (kind === 'User') return `User ${name}`;
   if (kind === 'Group') return `Group ${name}`;

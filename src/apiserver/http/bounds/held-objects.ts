@@ -1,6 +1,6 @@
 /**
  * Counts the memory that only responses to slow clients keep alive: objects that the cache has dropped while a response that contains them
- * waits. An object that is still in the cache counts as a reference.
+ * waits. An object that is still in the cache counts only REFERENCE_BYTES per response.
  *
  * Invariant: while the total exceeds the budget, the response that holds the most bytes ends early. An object that several responses hold
  * counts once in the total.

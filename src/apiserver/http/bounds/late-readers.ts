@@ -4,8 +4,8 @@ import { createDeadlines, type Deadlines } from './deadlines.ts';
 import { STALLED_MILLIS } from './outgoing.ts';
 
 /**
- * Call begin() after the last write of a response, and end() when the response closes. Without the time limit, a client that does not read
- * could occupy a connection forever.
+ * Closes the connection of a client that does not read the last bytes of a response within STALLED_MILLIS, and could otherwise occupy the
+ * connection forever. Call begin() after the last write of the response, and end() when the response closes.
  */
 export const lateReaders = (timers: Timers): Deadlines<ServerResponse> =>
   createDeadlines(timers, STALLED_MILLIS, (response) => response.destroy());

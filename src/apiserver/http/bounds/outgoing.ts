@@ -28,7 +28,7 @@ export interface Outgoing extends Pick<Holder, 'hold' | 'release'> {
   redirect(output: Writable): void;
   /** Returns false if the caller must await ready() before the next write, and if the response is closed. */
   write(data: string | Uint8Array): boolean;
-  /** Resolves when the connection accepts more or is closed. Closes the connection after `within` milliseconds. */
+  /** Resolves when the connection accepts more or is closed. Closes a connection that accepts no more within `within` milliseconds. */
   ready(within?: number): Promise<void>;
   /** The last bytes count until the connection has sent them. */
   end(data?: string | Uint8Array): void;
@@ -226,7 +226,7 @@ class Client implements Outgoing {
     this.#shared.waiting.drop(object, bytes);
   }
 
-  /** False after #forget(): objects that hold() or keep() added then would count forever. */
+  /** False after #forget(). Objects that hold() or keep() added afterwards would count forever. */
   get #isOpen(): boolean {
     return this.#shared.waiting.clients.has(this);
   }

@@ -1,6 +1,6 @@
 /**
- * Decides in which turn of the event loop a piece of work for a request runs. For users who are neither administrators nor components, one
- * piece runs in each turn, so that they delay other requests and the rest of the engine by one piece of work.
+ * Decides in which turn of the event loop a piece of work for a request runs. For all users who are neither administrators nor components,
+ * one piece runs in each turn, so that they delay other requests and the rest of the engine by at most one piece of work.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { UserInfo } from '../../../ports/request.ts';
@@ -9,8 +9,8 @@ import { createFairTurns, limitPerTurn } from './fair-turns.ts';
 import { isComponent } from './shared-places.ts';
 
 /**
- * How many requests of a user may begin in one turn of the event loop. Beyond this number, the requests of all users together begin one per
- * turn.
+ * How many requests of a user may begin at once in one turn of the event loop. Of the further requests of all users together, one begins in
+ * each turn.
  */
 const REQUESTS_PER_TURN = 16;
 

@@ -46,7 +46,7 @@ export const settings = (...pairs: [identifier: number, value: number][]): Buffe
 
 export const INITIAL_WINDOW_SIZE = 4;
 
-/** Without Huffman coding. Source: RFC 7541, sections 5.1 and 5.2. */
+/** Returns a string literal without Huffman coding. Source: RFC 7541, sections 5.1 and 5.2. */
 function text(value: string): Buffer {
   const bytes = [];
   let left = value.length - 127;

@@ -3,7 +3,7 @@ import type { ServerHttp2Stream } from 'node:http2';
 import type { Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 
-/** The close event is that of the stream, and destroy() resets only the stream, not the shared connection. */
+/** Emits `close` when the stream closes. destroy() resets only the stream, not the shared connection. */
 export class StreamConnection {
   readonly shared: TLSSocket;
   readonly encrypted = true;

@@ -45,8 +45,8 @@ export interface EvictionRequest {
 }
 
 /**
- * In a dry run, only checks whether the eviction is allowed. Throws 400 BadRequest if the Eviction has another name than the Pod, 404
- * NotFound if the Pod does not exist, 409 Conflict if the Pod does not match the preconditions, and the errors of judge().
+ * In a dry run, only checks whether the eviction is allowed. Rejects with 400 BadRequest if the Eviction has another name than the Pod, 404
+ * NotFound if the Pod does not exist, 409 Conflict if the Pod does not match the preconditions, and with the errors of judge().
  */
 export async function evict(context: RegistryContext, request: EvictionRequest): Promise<void> {
   const { resource, namespace, name, eviction, options } = request;

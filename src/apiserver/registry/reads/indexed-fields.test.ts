@@ -17,7 +17,7 @@ const NAMES = ['a', 'b', 'c', 'd-d', 'd'];
 
 let inspected = 0;
 
-/** The fields with a name that begins with `scanned.` have the same values as the indexed fields. */
+/** The fields with a name that begins with `scanned.` have the same values as the indexed fields, but have no index. */
 const widgetKind: KindDefinition<ConfigMap> = {
   ...configMapKind,
   group: 'example.com',

@@ -19,8 +19,8 @@ export function parseResourceVersion(text: string | undefined): number {
 }
 
 /**
- * Whether the list must show exactly the state at its resourceVersion, unless this is absent or 0. Source: "Resource versions" of the v1.33
- * API concepts.
+ * Whether the list must show exactly the state at its resourceVersion, if the resourceVersion is neither absent nor 0.
+ * Source: "Resource versions" of the v1.33 API concepts.
  */
 export const isExact = ({ resourceVersionMatch: match, limit = 0 }: ListOptions): boolean =>
   match === 'Exact' || (!match && limit > 0);

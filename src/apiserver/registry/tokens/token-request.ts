@@ -55,8 +55,8 @@ function expirationErrors(seconds: number): FieldError[] {
 }
 
 /**
- * Returns the request with a token in its status. Adds the ID of the token to the audit event. Throws 503 ServiceUnavailable if this server
- * issues no tokens, and the errors of boundTo().
+ * Resolves to the request with a token in its status. Adds the ID of the token to the audit event. Rejects with 503 ServiceUnavailable if
+ * this server issues no tokens, and with the errors of boundTo().
  */
 export async function issueToken(
   context: RegistryContext,
@@ -87,8 +87,8 @@ interface ObjectReference {
 }
 
 /**
- * Returns the references for the claims of a token that is bound to the object. Throws 404 if the object does not exist, 409 if it has
- * another UID, and 400 if the object is neither a Pod, a Node nor a Secret, or is a Pod with another ServiceAccount.
+ * Resolves to the references for the claims of a token that is bound to the object. Rejects with 404 if the object does not exist, 409 if
+ * it has another UID, and 400 if the object is neither a Pod, a Node nor a Secret, or is a Pod with another ServiceAccount.
  */
 async function boundTo(
   context: RegistryContext,

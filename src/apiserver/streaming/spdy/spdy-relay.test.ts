@@ -151,7 +151,7 @@ test('the relay refuses streams beyond 1024 open streams individually until othe
   expect(toRuntime().at(-1)).toMatchObject({ type: 'synStream', streamId: id(1025) });
 });
 
-/** kubectl resets the data stream of a forwarded connection instead of ending it. */
+/** Returns the frames for a forwarded connection. kubectl resets its data stream instead of ending it. */
 const forwarded = (index: number): { opened: Buffer; answered: Buffer; reset: Buffer } => {
   const [error, both] = [index * 4 + 1, { port: '80', requestid: String(index) }];
   return {

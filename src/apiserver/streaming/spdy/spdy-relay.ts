@@ -270,7 +270,7 @@ function replied({ replies }: Relaying, streamId: number): void {
 
 /**
  * Returns undefined for a stream that is no longer open: the client may have sent the frame before it received the end or the refusal of
- * the stream. Throws a ProtocolError if the ID is even, or greater than that of the client's last stream.
+ * the stream. Throws a ProtocolError if the ID is even, or greater than the ID of the client's last stream.
  */
 function known({ streams, lastId }: Relaying, streamId: number): OpenStream | undefined {
   const stream = streams.get(streamId);

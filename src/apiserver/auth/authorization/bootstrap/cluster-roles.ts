@@ -159,7 +159,7 @@ export const clusterRoleTexts: Readonly<Record<string, readonly string[]>> = {
   ],
 };
 
-/** The rules of these roles are those of the roles with the label `rbac.authorization.k8s.io/aggregate-to-NAME`. */
+/** The role NAME of these has the rules of all roles with the label `rbac.authorization.k8s.io/aggregate-to-NAME`. */
 export const aggregatedRoles = ['admin', 'edit', 'view'] as const;
 
 export const aggregatedTo: Readonly<Record<string, readonly string[]>> = {

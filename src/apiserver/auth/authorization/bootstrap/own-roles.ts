@@ -55,7 +55,7 @@ export const ownRoles: Readonly<Record<string, OwnRole>> = {
 
 /** Rules that lifepod adds to upstream's aggregated roles, by the name of the aggregated role. */
 export const ownAggregatedTexts: Readonly<Record<string, readonly string[]>> = {
-  // Ends a defer container of a Pod that is being deleted. A user with the role can also delete the Pod by force.
+  // An update of pods/defer ends a defer container of a Pod that is being deleted. Users with the role may delete the Pod by force anyway.
   edit: ['update pods/defer'],
   // A PodRecord contains no more than the status, the Events and the logs of its Pod. In other clusters, the second rule comes with the
   // add-on that serves metrics.

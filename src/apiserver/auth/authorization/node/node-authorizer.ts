@@ -26,7 +26,7 @@ export type SyncedRelations = NodeRelations & { readonly synced: Promise<void> }
 
 const NODE_RULES: readonly PolicyRule[] = (clusterRoleTexts['system:node'] ?? []).map(ruleOf);
 
-/** Begins the reason for refusing a request about an object that belongs to no Pod of the node. */
+/** A denial has a reason that begins with this text if the requested object does not belong to the node (see node-graph.ts). */
 export const NO_RELATION = 'no relationship found between node';
 
 const ALLOWED: Decision = { allowed: true, reason: '' };

@@ -66,7 +66,7 @@ describe('the relations of a node to objects', () => {
     graph.putPod(podOn('n1', 'a', { ...withSecret('s'), ephemeralContainers: [debug] }));
     expect(graph.relates('n1', 'secrets', 'ns', 's')).toBe(true);
     expect(graph.relates('n1', 'configmaps', 'ns', 'c')).toBe(true);
-    // A Pod with the same name on another node.
+    // A Pod with the same name on another node replaces the Pod.
     graph.putPod(podOn('n2', 'a', withSecret('s')));
     expect(graph.relates('n1', 'secrets', 'ns', 's')).toBe(false);
     expect(graph.relates('n1', 'configmaps', 'ns', 'c')).toBe(false);
