@@ -5,7 +5,10 @@ import { type Exchange, startAnswer } from './http/exchange.ts';
 
 export const END_WORKLOADS_PATH = '/end-workloads';
 
-/** Begins to end the workloads, and gives up when `until` aborts. `gracePeriodSeconds` replaces the grace periods of static Pods. */
+/**
+ * Requests the end of the workloads, and withdraws the request when `until` aborts. `gracePeriodSeconds` replaces the grace periods of
+ * static Pods.
+ */
 export type EndWorkloads = (gracePeriodSeconds: number | undefined, until: AbortSignal) => void;
 
 /**

@@ -78,7 +78,10 @@ export interface ApiServerOptions {
   rotateKey?: () => Promise<number>;
   /** Copies the content of the store to a file that `lifepod backup` then reads. If absent, the server does not serve COPY_STORE_PATH. */
   copyStore?: () => Promise<void>;
-  /** Begins to end the workloads, and gives up when the signal aborts. If absent, the server does not serve END_WORKLOADS_PATH. */
+  /**
+   * Requests the end of the workloads, and withdraws the request when the signal aborts. If absent, the server does not serve
+   * END_WORKLOADS_PATH.
+   */
   endWorkloads?: EndWorkloads;
   /** The metrics that /metrics serves in addition to the request metrics. The default is none. */
   metrics?: Metrics;
@@ -95,7 +98,7 @@ export interface ApiServer {
   port: number;
   /** Listens on another address with the same port. Rejects with a UserError like startApiServer(). */
   listenOn(host: string): Promise<void>;
-  /** Open connections are not affected. */
+  /** Uses the certificates for new connections. Open connections are not affected. */
   useCertificates(pki: ServerCertificates): void;
   close(): Promise<void>;
 }

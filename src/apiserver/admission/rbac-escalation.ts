@@ -38,7 +38,7 @@ export const rbacEscalation: PluginFactory = ({ authorizer, cache }) => ({
   },
 });
 
-/** Ignores ownerReferences, finalizers, and the metadata that the API server sets. */
+/** Compares the objects without their ownerReferences, their finalizers, and the metadata that the API server sets. */
 function isSameBesides(object: KubeObject, old: KubeObject): boolean {
   const rest = ({ metadata, ...content }: KubeObject): JsonValue => {
     const { labels, annotations, name, namespace } = metadata;

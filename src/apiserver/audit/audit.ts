@@ -23,7 +23,7 @@ export interface Audit {
   begin(exchange: Exchange, arrival: Arrival, user: UserInfo | undefined): RequestAudit | undefined;
   /** Like begin(), for a call of a component of the same process. `sent`: the URI and the User-Agent that a client would have sent. */
   beginCall(request: RequestContext, sent: Pick<RequestFacts, 'requestURI' | 'userAgent'>): RequestAudit | undefined;
-  /** Has microsecond precision. */
+  /** Returns the current time with microsecond precision. */
   now(): Millis;
   /** Resolves when all events are written, or after the time limit of Sink.close(). */
   close(): Promise<void>;

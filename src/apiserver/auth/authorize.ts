@@ -32,7 +32,7 @@ export const authorizeOther = (
     ? undefined
     : authorize(authorizer, exchange, { user: exchange.user, ...requestAttributes(exchange, segments) });
 
-/** Also records the decision if the user may do everything. */
+/** Whether the user may do everything. If so, records the decision in the audit event. */
 function privileged({ user, audit }: Exchange): boolean {
   if (!isPrivileged(user)) return false;
   annotate(audit, true, '');

@@ -72,7 +72,8 @@ export interface WatchCache {
   /** Calls the listener when the revision has changed, after all subscribers. Returns a function that removes the listener. */
   onChange(listener: () => void): () => void;
   /**
-   * Calls the listener with each object that an update or deletion removes from the cache. Returns a function that removes the listener.
+   * Calls the listener with each object that an update or deletion removes from the cache, and with the key prefix of the resource. Returns
+   * a function that removes the listener.
    */
   onDrop(listener: DropListener): () => void;
   close(): void;

@@ -33,7 +33,7 @@ const KIND = 'EncryptionConfiguration';
 const CIPHERS: Readonly<Record<string, (name: string, secret: Uint8Array) => Cipher>> = { aesgcm, aescbc };
 const UNSUPPORTED: readonly string[] = ['secretbox', 'kms'];
 
-/** The text is YAML or JSON. Throws a UserError that names the file `path` if the text is invalid. */
+/** The text is YAML or JSON. Rejects with a UserError that names the file `path` if the text is invalid. */
 export async function parseConfiguration(text: string, path: string): Promise<Configuration> {
   const wrong = (problem: string): UserError =>
     new UserError(`${path} is not a valid ${KIND}: ${problem}; correct the file, or restore it from a backup`);

@@ -37,7 +37,7 @@ export interface EncryptionOptions {
 }
 
 export interface Encryption {
-  /** Returns decrypted values. */
+  /** The store, which encrypts the values that it writes, and returns decrypted values. */
   store: Store;
   /**
    * Creates a new key, encrypts all values with it, and removes the old keys. Resolves to the number of values. Concurrent calls share one

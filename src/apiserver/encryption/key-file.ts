@@ -27,7 +27,7 @@ export const ENCRYPTED_RESOURCES: readonly string[] = ['secrets'];
 export const keyFolder = (dataDir: string): string => join(dataDir, 'encryption');
 export const keyFilePath = (dataDir: string): string => join(keyFolder(dataDir), 'keys.json');
 
-/** Returns when the folder is on the disk. */
+/** Creates the folder if it is missing, and returns when it is on the disk. */
 export function ensureKeyFolder(dataDir: string): void {
   ensurePrivateFolder(keyFolder(dataDir));
   syncFolder(dataDir);

@@ -9,7 +9,7 @@ import { turnOf } from './bounds/turns.ts';
 import { acceptsGzip, type Exchange, startAnswer } from './exchange.ts';
 import { drainedOrClosed } from './wait-for-drain.ts';
 
-/** In UTF-16 code units or bytes. The event loop serves other clients between two pieces. */
+/** The length of a piece of a long body, in UTF-16 code units or bytes. The event loop serves other clients between two pieces. */
 export const PIECE_CHARS = 64 * 1024;
 /** A shorter body is written as a whole, without compression. Source: upstream compresses bodies of at least 128 KiB. */
 export const WHOLE_CHARS = 128 * 1024;

@@ -14,7 +14,7 @@ afterEach(() => at[Symbol.asyncDispose]());
 
 const POD = '/api/v1/namespaces/default/pods';
 
-/** Returns the values and histogram counts of a metric, each as `LABEL VALUES: VALUE`. */
+/** Resolves to the values and histogram counts of a metric, each as `LABEL VALUES: VALUE`. */
 async function samples(name: string): Promise<string[]> {
   const families = await metrics.families();
   return families

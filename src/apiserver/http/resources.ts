@@ -244,7 +244,7 @@ async function deleteAll(server: ServerContext, exchange: Exchange, route: Resou
  */
 const ownLists = oneAtATime();
 const ownPages = oneAtATime();
-/** The largest `limit` of a page. kubectl requests 500 objects at a time. */
+/** The largest `limit` with which a list counts as one page. kubectl requests 500 objects at a time. */
 const MAX_PAGE = 500;
 
 /** Resolves to undefined if the client has disconnected. */

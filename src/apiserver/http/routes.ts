@@ -102,7 +102,7 @@ const PROXY_VERBS: Readonly<Record<string, Verb>> = {
   OPTIONS: 'get',
 };
 
-/** `watch`: the value of the query parameter. Throws 405 MethodNotAllowed if the path does not support the verb. */
+/** `watch`: the value of the query parameter. Throws 405 MethodNotAllowed if the path does not support the method. */
 export function findRoute(path: ResourcePath, method: string, watch: boolean): ResourceRoute {
   const { kind, namespace, name, subresource, subpath } = path;
   const ref = { group: kind.group, version: kind.version, resource: kind.plural };

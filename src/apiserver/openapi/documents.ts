@@ -106,7 +106,7 @@ export interface Documents {
 
 const readDescriptions = (): Promise<Buffer> => programPart(() => readFile(DESCRIPTIONS));
 
-/** A failure of `read` is not kept: the file may be missing only while the npm package is being replaced. */
+/** A failure of `read` is not cached, because the file may be missing only while the npm package is being replaced. */
 export function documentsOf(
   kinds: readonly KindDefinition[],
   version: string,

@@ -67,7 +67,7 @@ interface Attribute {
   value: string;
 }
 
-/** Throws an Error if the library cannot parse the request, or if readers could interpret a part of it differently. */
+/** Throws an Error if the library cannot parse the request, or if other programs could interpret a part of it differently. */
 function parse(der: Buffer) {
   try {
     const request = new x509.Pkcs10CertificateRequest(der as Uint8Array<ArrayBuffer>);

@@ -143,7 +143,7 @@ describe('createTokenIssuer', () => {
       aud: [issuerUrl],
       iat: NOW / 1000,
       nbf: NOW / 1000,
-      // Old clients read the token of a volume only once.
+      // The token is valid for a year, because old clients read the token of a volume only once.
       exp: NOW / 1000 + 365 * 24 * 3600,
       'kubernetes.io': {
         namespace: 'default',

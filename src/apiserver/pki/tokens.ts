@@ -73,7 +73,7 @@ export function tokenKeyOf({ serviceAccountKey }: Pick<Pki, 'serviceAccountKey'>
   return { publicKey, keyId: createHash('sha256').update(der).digest('base64url'), algorithm: ALGORITHM };
 }
 
-/** Returns a JSON Web Key Set. Source: RFC 7517, and pkg/serviceaccount/openidmetadata.go of v1.33. */
+/** Resolves to a JSON Web Key Set. Source: RFC 7517, and pkg/serviceaccount/openidmetadata.go of v1.33. */
 export async function publicKeySet(pki: Pick<Pki, 'serviceAccountKey'>): Promise<object> {
   const { publicKey, keyId, algorithm } = tokenKeyOf(pki);
   return { keys: [{ use: 'sig', kid: keyId, alg: algorithm, ...(await exportJWK(publicKey)) }] };

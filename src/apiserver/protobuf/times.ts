@@ -15,10 +15,10 @@ export function instantOf(text: string): Instant | undefined {
   return { seconds: Math.floor(millis / 1000), nanos: Number(fraction.slice(0, 6).padEnd(6, '0')) * 1000 };
 }
 
-/** metav1.Time: whole seconds. */
+/** Formats the instant like metav1.Time, in whole seconds. */
 export const timeText = ({ seconds }: Instant): string => formatTime(seconds * 1000);
 
-/** metav1.MicroTime: six fractional digits. */
+/** Formats the instant like metav1.MicroTime, with six fractional digits. */
 export function microTimeText(instant: Instant): string {
   const micros = Math.min(999_999, Math.max(0, Math.floor(instant.nanos / 1000)));
   return `${timeText(instant).slice(0, -1)}.${String(micros).padStart(6, '0')}Z`;

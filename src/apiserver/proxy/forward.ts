@@ -35,7 +35,7 @@ const HOP_BY_HOP = new Set([
   'transfer-encoding',
   'upgrade',
 ]);
-/** These headers are not forwarded. */
+/** The names of headers that are meant for the API server itself, and are not forwarded. */
 const OF_THE_API_SERVER = /^(authorization|expect|impersonate-.*|x-remote-(user|group|uid|extra-.*))$/;
 const CORS = /^access-control-allow-(credentials|headers|methods|origin)$/;
 

@@ -78,7 +78,10 @@ function rewriteTag(tag: string, rewrite: (url: string) => string): string {
   }
 }
 
-/** A `>` in quotes does not end the tag. Returns undefined if the tag does not end within MAX_TAG_CHARS or before the end of the text. */
+/**
+ * Returns the index after the tag that begins at `start`. A `>` in quotes does not end the tag. Returns undefined if the tag does not end
+ * within MAX_TAG_CHARS or before the end of the text.
+ */
 function endOfTag(text: string, start: number): number | undefined {
   const last = Math.min(text.length, start + MAX_TAG_CHARS);
   let quote = '';

@@ -137,8 +137,8 @@ function notWritten({ kind }: Resource, subresource: string | undefined): FieldS
 }
 
 /**
- * Returns the client's configuration without defaults, and with each value in its canonical form. Sets an absent name or namespace to the
- * one in the URL. Throws 400 BadRequest if the configuration is invalid, and 413 RequestEntityTooLarge if it has too many values.
+ * Resolves to the client's configuration without defaults, and with each value in its canonical form. Sets an absent name or namespace to
+ * the one in the URL. Rejects with 400 BadRequest if the configuration is invalid, and 413 RequestEntityTooLarge if it has too many values.
  */
 async function configOf(
   resource: Resource,

@@ -108,8 +108,8 @@ function withAlongside(txn: Required<Txn>, alongside: readonly Alongside[]): Txn
 
 /**
  * If a client's write makes the object grow, reserves room for the growth (see object-memory-limit.ts) until the cache counts the object.
- * The objects in `alongside` are small, so their growth is not limited. Throws 507 InsufficientStorage if there is no room or the store is
- * full, and 413 RequestEntityTooLarge if a client's write makes the object grow to more than MAX_VALUES values.
+ * The objects in `alongside` are small, so their growth is not limited. Rejects with 507 InsufficientStorage if there is no room or the
+ * store is full, and 413 RequestEntityTooLarge if a client's write makes the object grow to more than MAX_VALUES values.
  */
 async function transactInRoom(
   context: Storage,

@@ -58,7 +58,7 @@ export function deletionAlongside(
   return { action: 'delete', alongside: () => chain?.alongside(request) ?? [] };
 }
 
-/** The default propagation policy of some kinds may surprise a client that sends none. */
+/** Warns a client that sends no propagation policy, if the default of the kind may surprise the client. */
 function warnOfDefault({ kind: { propagation } }: Resource, { propagationPolicy, onWarning }: DeleteOptions): void {
   if (propagationPolicy !== undefined || typeof propagation !== 'object') return;
   if (propagation.warning !== undefined) onWarning?.(propagation.warning);
@@ -126,7 +126,8 @@ function changed(old: KubeObject, { finalizers, ...changes }: Partial<ObjectMeta
 }
 
 /**
- * The request that sets the deletionTimestamp changes the desired state of the object. Returns no field if the object has no generation.
+ * Returns the next generation, because setting the deletionTimestamp changes the desired state of the object. Returns no field if the
+ * object has no generation.
  */
 const bumpedGeneration = ({ generation }: ObjectMeta): Partial<ObjectMeta> =>
   generation === undefined || generation === 0 ? {} : { generation: generation + 1 };
@@ -154,8 +155,8 @@ function graceful(
   }
   if (!isRequested || graceSeconds >= deletionGracePeriodSeconds) return { action: 'keep' };
   const before = parseTime(deletionTimestamp) ?? now;
-  // formatTime() replaces every later time by LAST_TIME, so if the deletionTimestamp is LAST_TIME, the start of the grace period is
-  // unknown. The shorter period then starts now.
+  // formatTime() replaces each time after LAST_TIME by LAST_TIME. So if the deletionTimestamp is LAST_TIME, the start of the grace period
+  // is unknown, and the shorter period starts now.
   const start = before >= LAST_TIME ? now : before - deletionGracePeriodSeconds * 1000;
   const end = start + graceSeconds * 1000;
   // A shorter period that has already passed ends now.
@@ -181,7 +182,7 @@ function waitForFinalizers(old: KubeObject, finalizers: string[] | undefined, no
 }
 
 /**
- * Returns the objects as listed before the deletion. Skips objects that no longer exist. After another error, rejects and leaves the
+ * Resolves to the objects as listed before the deletion. Skips objects that no longer exist. After another error, rejects and leaves the
  * remaining objects. As in upstream, the preconditions apply to each object.
  */
 export async function deleteObjects(

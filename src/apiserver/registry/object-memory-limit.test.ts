@@ -89,7 +89,7 @@ test('when the room is used up, components of lifepod can still write objects, a
   await client.delete(NAMESPACES, undefined, 'going');
 });
 
-/** Returns the number of updates that succeeded before the reserve for small updates was used up. */
+/** Resolves to the number of updates that succeeded before the reserve for small updates was used up. */
 async function fillReserve(client: ResourceApi, name: string): Promise<number> {
   for (let updates = 0; ; updates++) {
     const data = { [`k${updates}`]: 'x'.repeat(4000) };

@@ -55,7 +55,7 @@ export interface RegistryOptions {
    * maximum heap.
    */
   roomBytes?: number;
-  /** In their order. The default is admissionPlugins. */
+  /** The admission plugins in the order in which they are called. The default is admissionPlugins. */
   admission?: readonly PluginFactory[];
   /** If absent, requests for tokens of ServiceAccounts fail with 503. */
   issueToken?: TokenIssuer['issue'];

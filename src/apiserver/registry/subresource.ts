@@ -75,7 +75,7 @@ export async function createSubresource(
   return created();
 }
 
-/** For a kind that is never stored, such as Binding. Has the effect of a POST to the subresource of the object with the same name. */
+/** Handles a create of a kind that is never stored, such as Binding, like a POST to the subresource of the object with the same name. */
 export function createForSubresource(
   context: RegistryContext,
   { resource, subresource }: { resource: ResourceRef; subresource: string },

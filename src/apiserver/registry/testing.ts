@@ -75,7 +75,7 @@ export async function startRegistry(options: Partial<RegistryOptions> = {}): Pro
   return { registry, client: asClient(backend), backend, store, timers, settled };
 }
 
-/** The limits for clients apply, as over HTTPS. */
+/** Returns the API with the limits for clients, as over HTTPS. */
 export const asClient = (backend: ResourceBackend, user = TEST_USER): ResourceApi =>
   apiFor(
     new Proxy(backend, {

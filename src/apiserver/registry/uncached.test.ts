@@ -27,7 +27,7 @@ const names = async ({ registry }: Started, options: object = {}): Promise<strin
   (await registry.list(RECORDS, options)).items.map(({ metadata }) => metadata.name);
 
 /**
- * Waits until `count` events have arrived. Returns a line for each event, such as `ADDED a 1` with the number of transitions, or only
+ * Waits until `count` events have arrived. Resolves to a line for each event, such as `ADDED a 1` with the number of transitions, or only
  * `BOOKMARK`.
  */
 async function watched(

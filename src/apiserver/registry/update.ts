@@ -112,7 +112,7 @@ interface NewBody {
 
 /**
  * Updates the object with the body that `bodyFor` creates from the object's current state. Calls `bodyFor` again if the update starts over,
- * for example after a conflict with another writer. Returns the object after the update.
+ * for example after a conflict with another writer. Resolves to the object after the update.
  */
 export async function changeObject(
   target: Omit<Request, 'key' | 'chain' | 'release'>,

@@ -23,7 +23,7 @@ export interface Representation {
   readonly contentType: string;
   readonly watchContentType: string;
   object(object: KubeObject | Status): Iterable<Part>;
-  /** The parts of an object are created only when they are requested. */
+  /** The parts of each object are created only when the iteration reaches them. */
   list(list: KubeList): Iterable<Part> | Promise<Iterable<Part>>;
   event(event: WatchEvent): Uint8Array;
   /** Returns the WebSocket message for an event. `event`: the bytes that event() has returned. */

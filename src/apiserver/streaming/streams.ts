@@ -82,7 +82,7 @@ interface Stream {
   wanted: Wanted;
 }
 
-/** Rejects with 503 ServiceUnavailable if the signal aborts. */
+/** Asks the node for the URL of the streams, and calls `open` with it. Rejects with 503 ServiceUnavailable if the signal aborts. */
 async function connect<T>({ exchange, wanted }: Stream, open: (url: string, signal: AbortSignal) => Promise<T>) {
   const { signal } = exchange;
   try {

@@ -45,7 +45,7 @@ function checkCertificate({ kind, name, object }: AdmissionRequest): void {
   throw invalidObject(kind, name, [invalid('status.certificate', '<certificate data>', error)]);
 }
 
-/** The right may also be for all signers of the domain, such as `example.com/*`. */
+/** Rejects with 403 Forbidden if the user has the right neither for the signer nor for all signers of its domain (`example.com/*`). */
 async function check(
   authorizer: Authorizer,
   { context, groupResource, name, old }: AdmissionRequest,

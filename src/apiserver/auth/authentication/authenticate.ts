@@ -33,7 +33,7 @@ export interface AuthenticationSettings {
 }
 
 export interface AuthenticationOptions extends AuthenticationSettings {
-  /** The key that signs the tokens of ServiceAccounts. `issuer` is their issuer, and also the audience of the API. */
+  /** The public key that verifies the tokens of ServiceAccounts. `issuer` is their issuer, and also the audience of the API. */
   tokenKey: TokenKey;
   issuer: string;
   read: ReadObject;

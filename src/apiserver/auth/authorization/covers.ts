@@ -9,9 +9,9 @@ import { rulesAllow } from './rule-index.ts';
 /** A rule about one verb, and about one path or one resource with at most one name. */
 type Right = PolicyRule;
 
-/** A rule with many verbs, groups and resources has very many rights. */
+/** The limit on compared rights: a rule with many verbs, groups and resources has very many. */
 const MAX_COMPARED = 1_000_000;
-/** An error message has no room for more rights. */
+/** The limit on missing rights: an error message has no room for more. */
 const MAX_MISSING = 1000;
 const COMPARED_PER_STEP = 1000;
 

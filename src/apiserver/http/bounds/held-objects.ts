@@ -15,7 +15,7 @@ export interface Holder {
   /** Has no effect if the response already holds the object. */
   hold(object: KubeObject): void;
   release(object: KubeObject): void;
-  /** From then on, hold() has no effect. */
+  /** Releases all objects. Afterwards, hold() has no effect. */
   close(): void;
 }
 

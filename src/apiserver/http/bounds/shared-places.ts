@@ -22,7 +22,7 @@ export interface SharedPlaces {
   take(user: UserInfo): (() => void) | undefined;
 }
 
-/** Whether the user is a node agent, the scheduler or the like, or a ServiceAccount of kube-system. */
+/** Whether the user is a component of the cluster, such as a node or the scheduler, or a ServiceAccount of kube-system. */
 export const isComponent = ({ name, groups }: UserInfo): boolean =>
   name.startsWith('system:kube-') || groups.includes(NODES) || groups.includes(COMPONENTS);
 

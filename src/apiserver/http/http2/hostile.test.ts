@@ -32,8 +32,8 @@ const request = (stream: number, path: string, flags = END_HEADERS | END_STREAM)
   frame(FRAMES.headers, flags, stream, headerBlock(get(path)));
 
 /**
- * Writes the bytes again and again until the server has ended the connection or `most` bytes are written. Returns the growth of the process
- * in bytes.
+ * Writes the bytes again and again until the server has ended the connection or `most` bytes are written. Resolves to the largest growth of
+ * the process in bytes.
  */
 async function flood(client: FrameClient, bytes: Buffer, most: number): Promise<number> {
   const before = process.memoryUsage().rss;

@@ -14,7 +14,7 @@ import {
 import { ApiError, forbidden } from '../../../machinery/status.ts';
 import { formatTime, type Millis } from '../../../machinery/time.ts';
 
-/** The limit on evicted Pods that the controller has not confirmed. Beyond it, the budget allows no eviction. */
+/** The limit on the evicted Pods of a budget that the disruption controller has not confirmed. Beyond it, the budget allows no eviction. */
 const MAX_DISRUPTED_PODS = 2000;
 const RETRY_SECONDS = 10;
 

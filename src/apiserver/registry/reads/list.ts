@@ -38,8 +38,8 @@ export function keyOf(resource: Resource, namespace: string | undefined, name: s
 }
 
 /**
- * Returns the current object in its stored form; undefined if the object does not exist. The result contains each write that had resolved
- * before the call. Falls back to the store if the cache does not reach the newest revision in time: a delay of the cache must not
+ * Resolves to the current object in its stored form; undefined if the object does not exist. The result contains each write that had
+ * resolved before the call. Falls back to the store if the cache does not reach the newest revision in time: a delay of the cache must not
  * invalidate a token that is bound to the object. Source: upstream reads the object from etcd.
  */
 export async function readCurrent(
@@ -148,7 +148,7 @@ interface PageRequest {
   signal?: AbortSignal | undefined;
 }
 
-/** For example, `default/web-1`, or `node-1` if the kind is cluster-scoped. */
+/** Returns the position of an object (see ContinuePoint), such as `default/web-1`, or `node-1` if the kind is cluster-scoped. */
 const positionOf = (object: KubeObject): string =>
   object.metadata.namespace ? `${object.metadata.namespace}/${object.metadata.name}` : object.metadata.name;
 

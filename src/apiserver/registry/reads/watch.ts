@@ -90,7 +90,7 @@ interface Watched {
  */
 const uncachedReads = oneAtATime();
 
-/** Returns the revision of the list; 0 if the signal is aborted before the list is read. */
+/** Sends the current objects to the sink. Resolves to the revision of their list; 0 if the signal is aborted before the list is read. */
 async function sendUncached(
   context: RegistryContext,
   resource: Resource,

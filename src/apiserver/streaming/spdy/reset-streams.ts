@@ -27,7 +27,7 @@ export interface ResetStreams {
 }
 
 export function resetStreams(): ResetStreams {
-  /** By request ID. */
+  /** The streams whose counterpart with the same request ID has not been opened, by request ID. */
   const single = new Map<string, JoinedStream>();
   /** Oldest reset first. The stream stops counting when performance.now() reaches `until`. */
   const kept: { stream: JoinedStream; until: number }[] = [];

@@ -143,7 +143,7 @@ it('the roles are created once, and what a user deletes or takes away is restore
   await ensureRoles(registry);
   expect(registry.revision()).toBe(before);
   await registry.delete(CLUSTER_ROLE_BINDINGS, undefined, 'system:discovery');
-  // The roles now look as if an earlier version of lifepod, which did not have this role, had created them.
+  // After this deletion, the roles look as if an earlier version of lifepod, which did not have the deleted role, had created them.
   await registry.delete(CLUSTER_ROLES, undefined, 'system:lifepod:aggregate-to-view');
   const admin = (await registry.get(CLUSTER_ROLES, undefined, 'cluster-admin')) as ClusterRole;
   await registry.update(CLUSTER_ROLES, { ...admin, rules: [] } as ClusterRole);

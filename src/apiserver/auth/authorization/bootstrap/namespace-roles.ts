@@ -6,7 +6,7 @@ const LEADER_ELECTION = [
   'create,read,update leasecandidates in coordination.k8s.io',
 ];
 
-/** Rules (see rule-text.ts) by namespace and name. */
+/** Rules (see rule-text.ts) by the namespace and the name of the role. */
 export const roleTexts: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
   'kube-system': {
     'extension-apiserver-authentication-reader': ['read configmaps named extension-apiserver-authentication'],

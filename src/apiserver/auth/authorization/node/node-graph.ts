@@ -29,7 +29,7 @@ export interface NodeGraph extends NodeRelations {
 const keyOf = (resource: string, namespace: string, name: string): string => `${resource}/${namespace}/${name}`;
 
 export function createNodeGraph(): NodeGraph {
-  /** For each node, how many references of its Pods there are to each object. */
+  /** For each node, the number of references from its Pods to each object, by the key of the object. */
   const nodes = new Map<string, Map<string, number>>();
   const pods = new Map<string, Pod>();
   /** By the name of the volume. `claim`: the key of its claim. */
