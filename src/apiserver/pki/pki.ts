@@ -46,7 +46,7 @@ export interface PkiOptions {
   now: Millis;
 }
 
-/** Returns the same text for ::1 and 0:0:0:0:0:0:0:1, and other texts unchanged. */
+/** Returns the same text for all spellings of an IPv6 address, such as ::1 and 0:0:0:0:0:0:0:1; returns other texts unchanged. */
 const canonicalIp = (ip: string): string => (isIP(ip) === 6 ? new URL(`http://[${ip}]`).hostname.slice(1, -1) : ip);
 
 function names(certificate: X509Certificate): Set<string> {
