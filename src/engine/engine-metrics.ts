@@ -40,7 +40,7 @@ export function addStorageMetrics(metrics: Metrics, registry: Registry, catalog:
   ]);
 }
 
-/** Objects of resources that are not cached would have to be read from the disk. */
+/** Counts the objects of cached resources only, because the objects of other resources would have to be read from the disk. */
 async function objectCounts(registry: Registry, { kinds }: KindCatalog): Promise<MetricFamily> {
   const api = apiFor(registry, API_SERVER);
   const counted = kinds.filter(

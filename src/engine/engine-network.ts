@@ -57,7 +57,7 @@ export async function checkAddresses(
   }
 }
 
-/** `lifepod run` has no option --port. */
+/** Returns the error with other advice if a session starts the engine, because `lifepod run` has no option --port. */
 function ofSession(error: PortInUseError, { dataDir, forSessions }: StartSettings): UserError {
   if (forSessions !== true) return error;
   return new UserError(

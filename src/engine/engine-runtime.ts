@@ -215,7 +215,7 @@ async function startPrivate(
   for (const pid of findShims(containerdPaths(dataDir))) lowerOomScore(pid, SHIM_OOM_SCORE);
   const containerd = await startContainerd(options, signal);
   closers.defer(() => containerd.stop());
-  // Nothing loads or pulls an image yet.
+  // Nothing loads or pulls an image yet, so all leases that exist are left over.
   await tidy(containerd.endpoint, 'remove the content of interrupted loads of images', platform, signal, (connection) =>
     deleteLeftLeases(connection, signal),
   );
@@ -223,8 +223,8 @@ async function startPrivate(
 }
 
 /**
- * Earlier versions of lifepod also assigned short names such as web:1, which CRI shows but cannot find or remove. The engine also runs with
- * these names, so an error, for example because the disk is full, does not prevent its start.
+ * Replaces short names of images, such as web:1, by complete ones. Earlier versions of lifepod assigned such names, which CRI shows but
+ * cannot find or remove. Only logs errors, for example about a full disk, because the engine can run with these names.
  */
 export const completeNames = (
   endpoint: string,
@@ -235,7 +235,7 @@ export const completeNames = (
     deleteShortNames(connection, 'all', platform.timers, signal),
   );
 
-/** Calls `act`. Logs its error, unless `signal` has aborted. */
+/** Calls `act`, and logs its error. Rejects with the error only if `signal` has aborted. */
 async function tidy(
   endpoint: string,
   what: string,

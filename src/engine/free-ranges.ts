@@ -95,7 +95,7 @@ async function isUsed(range: IpRange): Promise<boolean> {
 
 const NFT_MILLIS = 60_000;
 
-/** Node.js may close a socket without references. */
+/** Keeps references to the sockets of reserve(), because Node.js may close a socket without references. */
 const reservations: Server[] = [];
 
 /**

@@ -57,7 +57,7 @@ export function runtimeProcesses(dataDir: string): FoundProcess[] {
   );
 }
 
-/** Finds the processes by paths that only this data folder uses. */
+/** Returns whether the private containerd, a shim or the DNS process runs. Finds them by paths that only this data folder uses. */
 export function hasProcesses(dataDir: string): boolean {
   return hasRuntime(dataDir) || dnsProcesses(dataDir).length > 0;
 }

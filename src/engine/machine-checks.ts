@@ -8,7 +8,7 @@ import { findProgram, runCommand } from '../platform/processes.ts';
 import { packageOf } from '../platform/programs/programs.ts';
 import { asRoot } from '../platform/programs/typed-program.ts';
 
-/** PRIVATE_CONTAINERD: the programs that a private containerd needs, too. */
+/** The programs that lifepod always needs. PRIVATE_CONTAINERD has those that a private containerd needs in addition. */
 const ALWAYS = ['nft', 'conntrack', 'ip', 'flock', 'nsenter', 'setpriv', 'mount', 'umount'];
 const PRIVATE_CONTAINERD = ['catatonit', 'containerd', 'runc'];
 const CNI_FOLDERS = ['/usr/lib/cni', '/opt/cni/bin'];

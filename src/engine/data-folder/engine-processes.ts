@@ -69,9 +69,9 @@ export function engineState(
 
 /**
  * Returns those of `pids` that have the deleted lock file of the data folder open, and the engines of movedEngines(). Omits processes with
- * another root folder, such as those of a container, whose paths belong to another file system. Omits processes and files of users, who can
- * choose the command line of a process, also of a set-user-ID program of root, and the path of a file in a mount namespace. Only root can
- * see the open files of other users' processes.
+ * another root folder, such as those of a container, whose paths belong to another file system. Omits processes and files that a user other
+ * than root may control: any user can choose the command line of a process, even of a set-user-ID program of root, and the path of a file
+ * in a mount namespace. Only root can see the open files of other users' processes.
  */
 export function lostEngines(
   dataDir: string,

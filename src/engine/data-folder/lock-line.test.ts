@@ -54,7 +54,7 @@ test('untilStarted waits until an engine has recorded that it has started, or ha
   const begin = (): Promise<unknown> => untilStarted(folder, signal).then(() => order.push('resolved'));
   const started = lockForStart(folder, 'engine');
   const waits = begin();
-  // A change of the line that does not end the wait.
+  // This change of the line does not end the wait.
   keepSessionEngine(folder, process.pid);
   order.push('starts');
   recordStarted(folder);

@@ -33,7 +33,7 @@ export interface LostReaders {
 const OF_ROOT: LostReaders = {
   engines: (dataDir) => lostEngines(dataDir),
   movedTo: (dataDir) => movedEngines(dataDir)[0]?.folder,
-  // A restore that was interrupted may have moved the record. A restore can replace a damaged one.
+  // A restore that was interrupted may have moved the record. A damaged record counts, too, because a restore can replace it.
   hasRecord: (dataDir) => existsSync(join(dataDir, 'engine.json')) || isReplacing(dataDir),
   hasProcesses,
   hasRuntime,

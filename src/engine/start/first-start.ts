@@ -158,7 +158,7 @@ async function usesNewRuntime(
   // Commands import this module, and seldom need gRPC.
   const { podsInRuntime } = await import('../engine-runtime.ts');
   const pods = await podsInRuntime(endpoint, dataDir, platform);
-  // A runtime that does not answer may have some, because it has answered during the start.
+  // A runtime that does not answer now may have Pods of this start, because it has answered during the start.
   return pods === undefined || pods.length > 0;
 }
 

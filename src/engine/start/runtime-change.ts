@@ -15,8 +15,8 @@ import type { EngineRecord, UpOptions } from '../settings.ts';
 const OMIT = 'omit --container-runtime-endpoint';
 
 /**
- * Rejects with a UserError if the option names another runtime than the record, in which Pods run or may run. `record`: settledRecord() of
- * the data folder, whose engine may be running. `otherwise`: what the user can do instead of ending the Pods.
+ * Rejects with a UserError if the option names another runtime than the record, and Pods run or may run in the recorded one. `record`:
+ * settledRecord() of the data folder, whose engine may be running. `otherwise`: what the user can do instead of ending the Pods.
  */
 export async function refuseRuntimeChange(
   { dataDir, containerRuntimeEndpoint }: Pick<UpOptions, 'dataDir' | 'containerRuntimeEndpoint'>,
