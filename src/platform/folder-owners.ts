@@ -23,7 +23,7 @@ const statOf = (path: string): Stats | undefined => lstatSync(path, { throwIfNoE
 
 const quoted = (path: string): string => (/^[\w./@:+-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`);
 
-/** Another user may own the folder or a link at the path. Returns undefined if the folder is missing. */
+/** Checks whether another user owns the folder or a link at the path. Returns undefined if the folder is missing. */
 export function foreignFolder(path: string): string | undefined {
   if (!isRoot()) return undefined;
   const owner = [statOf(path), statSync(path, { throwIfNoEntry: false })].find(
@@ -57,7 +57,7 @@ function foreign(what: string, uid: number, paths: readonly string[]): string {
   );
 }
 
-/** The path may pass through a symbolic link of another user, who could redirect root. */
+/** Checks whether the path passes through a symbolic link of another user, who could redirect root. */
 export function foreignLink(path: string): string | undefined {
   const link = isRoot() ? linkIn(resolve(path), 0) : undefined;
   if (link === undefined) return undefined;

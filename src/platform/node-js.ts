@@ -36,7 +36,7 @@ const STALLED_MILLIS = 100;
  */
 export function systemTimers({ processMillis, bootMillis }: SteadyClocks = steadyClocks): Timers {
   const heap = createTimerHeap();
-  /** Undefined if the process stalled between the readings, so that the result is inaccurate. */
+  /** Returns the difference between the two clocks; undefined if the process stalled between the readings, so that it is inaccurate. */
   const readApart = (): Millis | undefined => {
     const ran = processMillis();
     const apart = bootMillis() - ran;

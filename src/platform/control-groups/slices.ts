@@ -128,7 +128,7 @@ function shutdownDropIns(units: string) {
 
 const SLICE_PROPERTIES: readonly Property[] = [['Description', 's', 'Pods of lifepod']];
 
-/** systemd then enables the controllers, which limits need, in the groups of the parent slices. */
+/** With these properties, systemd enables the controllers that limits need in the groups of the parent slices. */
 const accounting = (version: 1 | 2): Property[] =>
   ['CPUAccounting', 'MemoryAccounting', 'TasksAccounting', version === 2 ? 'IOAccounting' : 'BlockIOAccounting'].map(
     (name) => [name, 'b', 'true'],

@@ -6,9 +6,9 @@ const ROOT = fileURLToPath(new URL('../../..', import.meta.url)).replace(/\/$/, 
 const MISSING: readonly unknown[] = ['ERR_MODULE_NOT_FOUND', 'MODULE_NOT_FOUND', 'ENOENT'];
 
 /**
- * Resolves with what `load` does. A running engine loads parts of its program only when it needs them, and the npm package may have been
- * removed or replaced by then: rejects with 500 InternalError and what to do if a file is missing. Nothing is kept, so that a later call
- * succeeds if the file is back.
+ * Resolves with the result of `load`. A running engine loads parts of its program only when it needs them, and the npm package may have
+ * been removed or replaced by then: rejects with 500 InternalError and what to do if a file is missing. A failure is not cached, so that a
+ * later call succeeds if the file is back.
  */
 export async function programPart<T>(load: () => Promise<T>): Promise<T> {
   try {
