@@ -193,7 +193,7 @@ const hasStartedBefore = ({ metadata, status }: Pod): boolean =>
   metadata.deletionTimestamp !== undefined ||
   (status?.phase ?? 'Pending') !== 'Pending';
 
-/** The node has nothing to do for a Pod that failed without any container and is not being deleted. */
+/** Whether the Pod failed without any container and is not being deleted, so that the node has nothing to do for it. */
 const wasRefused = ({ metadata, status }: Pod): boolean =>
   status?.phase === 'Failed' && status.containerStatuses === undefined && metadata.deletionTimestamp === undefined;
 

@@ -255,7 +255,7 @@ function isRecursiveReadOnly({ name, recursiveReadOnly = 'Disabled' }: VolumeMou
 
 /** PATH_MAX on Linux. */
 const MAX_PATH_LENGTH = 4096;
-/** A reference may be longer than its value. */
+/** An expression may be longer than its path, because a reference such as $(A_LONG_NAME) may be longer than its value. */
 const MAX_EXPRESSION_LENGTH = 16 * MAX_PATH_LENGTH;
 
 /**

@@ -194,7 +194,7 @@ function watchChanges(file: FollowedFile, signal: AbortSignal): Changes {
     watcher.on('error', changed);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
-    // Nothing more will be written.
+    // The log's directory no longer exists, so nothing more will be written.
     ended = true;
   }
   const over = (): void => {

@@ -90,7 +90,7 @@ const initialState = (pod: Pod, former?: Promise<void>): PodState => ({
   released: false,
 });
 
-/** closeRecords() does not know when a Pod was created: that Pod may be an earlier one with this UID. */
+/** A Pod from closeRecords() has no creation time: it may be an earlier one with this UID, so only another such Pod is the same life. */
 function isSameLife(
   { metadata: { creationTimestamp: known } }: Pod,
   { metadata: { creationTimestamp } }: Pod,

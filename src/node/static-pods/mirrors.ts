@@ -118,7 +118,7 @@ async function deleteMirror(pods: ResourceClient<Pod>, mirror: Pod, gracePeriodS
   }
 }
 
-/** Rejects with `taken` if the API forbids this, as for a Pod of another node. */
+/** Rejects with `taken` if the API forbids reading the Pod, as for a Pod of another node. */
 async function readOther(pods: ResourceClient<Pod>, { metadata }: Pod, taken: unknown): Promise<Pod> {
   try {
     return await pods.get(metadata.name, metadata.namespace);

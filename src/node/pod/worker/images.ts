@@ -25,7 +25,7 @@ export const mountsImage = ({ spec }: Pod, name: string | undefined): boolean =>
 export function createWorkerImages(): WorkerImages {
   const images: Record<string, ImageState> = {};
   const pulls: Record<string, PullProgress> = {};
-  /** The names of containers. */
+  /** The names of the containers whose image has appeared and has not been checked since. */
   const appeared = new Set<string>();
   return {
     observed: () => ({ images, pulls, appeared }),
