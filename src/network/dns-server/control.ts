@@ -41,7 +41,8 @@ export class Control {
   }
 
   /**
-   * Rejects with the error of the system call. May be called again, for example after a process that should replace this one has failed.
+   * Listens on the socket. Rejects with the error of the system call. May be called again, for example after a process that should replace
+   * this one has failed.
    */
   async listen(): Promise<void> {
     this.#server?.close();

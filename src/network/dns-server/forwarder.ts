@@ -110,7 +110,7 @@ class Waiting {
     this.#limits = limits;
   }
 
-  /** Throws if too many queries wait. The result must be called once, when the query no longer waits. */
+  /** Returns a function that must be called once, when the query no longer waits. Throws if too many queries wait. */
   enter(client: string): () => void {
     const before = this.#ofClient.get(client) ?? 0;
     if (this.#total >= this.#limits.waiting || before >= this.#limits.waitingOfClient)

@@ -44,7 +44,7 @@ export interface Serving {
   close(): void;
 }
 
-/** Calls `failed` for unexpected errors. */
+/** Answers the queries that the sockets receive. Calls `failed` for unexpected errors. */
 export function serve({ udp, tcp }: Listener, answer: Responder, failed: (error: Error) => void): Serving {
   udp.on('error', failed);
   tcp.on('error', failed);

@@ -103,7 +103,7 @@ export function parseQuery(message: Buffer): ParsedQuery {
   };
 }
 
-/** The header announces one question, and at most one answer, one authority and two additional records. */
+/** Whether the header announces one question, and at most one answer, one authority and two additional records. */
 const isShort = (message: Buffer): boolean =>
   message.readUInt16BE(4) === 1 &&
   message.readUInt16BE(6) <= 1 &&

@@ -197,7 +197,7 @@ class Writer {
   }
 }
 
-/** The response has no question, because that of the query may be missing or unreadable. */
+/** The response has no question, because the question of the query may be missing or unreadable. */
 export function errorResponse(message: Buffer, rcode: number): Buffer {
   const response = Buffer.alloc(HEADER_BYTES);
   message.copy(response, 0, 0, 2);

@@ -1,4 +1,7 @@
-/** `ChildMessage` and `SocketMessage` are exchanged with the process that started the DNS process. */
+/**
+ * The settings of the DNS process, and the messages that it exchanges with the process that started it (`ChildMessage` and
+ * `SocketMessage`).
+ */
 
 export interface DnsSettings {
   /** Identifies the code and the settings. A process with another identity is replaced. */

@@ -4,8 +4,8 @@ import { connect, isIPv6 } from 'node:net';
 import { withLength } from './tcp.ts';
 
 /**
- * Sends the query with a random ID. Resolves with a response with this ID that `accepts` accepts. Other messages are ignored over UDP, and
- * rejected over TCP. Rejects when the signal aborts, and if the server cannot be reached.
+ * Sends the query with a random ID. Resolves with a response with this ID that `accepts` accepts. Over UDP, other messages are ignored;
+ * over TCP, another message rejects. Also rejects when the signal aborts, and if the server cannot be reached.
  */
 export type Ask = (query: Buffer, server: Server, accepts: Accepts, signal: AbortSignal) => Promise<Buffer>;
 

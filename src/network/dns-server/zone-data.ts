@@ -15,7 +15,7 @@ export interface LabelledEndpoint {
   ports: readonly PortRecord[];
 }
 
-/** Keys are those of addressKey(). */
+/** Keys are results of addressKey(). */
 export interface ZoneData {
   /** The serial number of the zone, which grows when the content changes. */
   readonly serial: number;
@@ -24,7 +24,7 @@ export interface ZoneData {
   serviceAt(key: string): ServiceRecord | undefined;
   endpointsAt(key: string): Iterable<NamedEndpoint>;
   slices(namespace: string, service: string): Iterable<SliceRecord>;
-  /** The label, the first one of the endpoint's name, is in lower case. */
+  /** `label`: the first label of the endpoint's name, in lower case. */
   endpointsLabelled(namespace: string, service: string, label: string): Iterable<LabelledEndpoint>;
 }
 

@@ -50,7 +50,7 @@ slice('portless-1', { service: 'portless', ports: [], endpoints: [['10.0.0.9', '
 service('ns1', 'out', { externalName: 'example.com' });
 service('ns1', 'address', { externalName: '192.0.2.1' });
 
-/** A semicolon separates the additional records. */
+/** Formats the answer in one line. A semicolon precedes the additional records. */
 const show = (answer: ZoneAnswer): string => {
   if (answer.kind !== 'records' && answer.kind !== 'alias') return answer.kind;
   const text = ({ name, type, data }: ZoneRecord): string =>

@@ -1,8 +1,8 @@
 /**
  * Answers DNS questions for cluster names from the current Services and endpoints.
  * Source: "Kubernetes DNS-Based Service Discovery" 1.1.0 and "DNS for Services and Pods" of v1.33. Where these documents leave a choice,
- * the answers are those of CoreDNS with kubeadm's Corefile: for example, a Pod's name needs a namespace that exists, but not a Pod that has
- * the address (`pods insecure`).
+ * the answers equal the answers of CoreDNS with kubeadm's Corefile: for example, a Pod's name needs a namespace that exists, but not a Pod
+ * that has the address (`pods insecure`).
  */
 import { isIP } from 'node:net';
 import { addressBytes, endpointLabel, reverseKey } from './addresses.ts';
@@ -158,7 +158,7 @@ const isHeadless = ({ ips }: ServiceRecord): boolean => ips.length === 0;
 
 const slicesOf = ({ data, service }: Found): Iterable<SliceRecord> => data.slices(service.namespace, service.name);
 
-/** An address of either family counts, whatever the question is for. */
+/** An address of either family counts, whatever type the question asks for. */
 function hasAddress(found: Found): boolean {
   if (!isHeadless(found.service)) return true;
   for (const { endpoints } of slicesOf(found)) if (endpoints.length > 0) return true;

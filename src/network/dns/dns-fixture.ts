@@ -9,7 +9,7 @@ import { type Dns, type DnsOptions, startDns } from './dns.ts';
 
 export interface TestDns extends Dns {
   folder: string;
-  /** Starts the DNS of another engine on the same socket. It replaces the running process if `other` changes the settings. */
+  /** Starts the DNS of another engine on the same socket. A new process replaces the running one if `other` changes the settings. */
   again(other?: Partial<DnsOptions>): Promise<Dns>;
   disconnect(): void;
   remove(): Promise<void>;

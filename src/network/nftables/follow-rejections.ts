@@ -19,7 +19,8 @@ const RETRY_BASE_MILLIS = 1000;
 const RETRY_MAX_MILLIS = 300_000;
 
 /**
- * The result must be called with each result of NftTable.set(). It reports new rejections, and retries the rejected parts after a pause.
+ * Returns a function that must be called with each result of NftTable.set(). The function reports new rejections, and retries the rejected
+ * parts after a pause.
  */
 export function followRejections(options: FollowRejectionsOptions): (rejections: Rejections) => void {
   const { timers, signal } = options;

@@ -9,7 +9,7 @@ import type { NamedObject } from './transaction.ts';
 export interface TableOptions {
   name: string;
   signal: AbortSignal;
-  /** The network namespace of ip-netns(8); by default, that of the process. */
+  /** The network namespace of ip-netns(8); by default, the namespace of the process. */
   namespace?: string;
   /** By default, LIMIT_MILLIS. */
   limitMillis?: number;

@@ -41,7 +41,7 @@ export interface NftSet {
   /** Begins with the name of the section and a slash. */
   name: string;
   kind: 'set' | 'map';
-  /** The type of the keys, and for a map that of the values after a colon, such as `ipv4_addr . inet_service : verdict`. */
+  /** The type of the keys, and for a map also the type of the values, after a colon, such as `ipv4_addr . inet_service : verdict`. */
   type: string;
   /** Further properties in the syntax of nft(8), such as `flags interval;`. */
   options?: string;

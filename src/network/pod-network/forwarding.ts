@@ -32,8 +32,8 @@ export async function enableForwarding(families: readonly IpFamily[], signal: Ab
 
 /**
  * Lets interfaces whose default route comes from router advertisements continue to accept these: a kernel that forwards packets accepts
- * them only if accept_ra is 2. Other interfaces, such as those of containers, must not get this permission. Source: ip-sysctl of the
- * kernel.
+ * them only if accept_ra is 2. Other interfaces, such as the interfaces of containers, must not get this permission. Source: ip-sysctl of
+ * the kernel.
  */
 async function keepRouterAdvertisements(signal: AbortSignal): Promise<void> {
   const routes = await readRoutes(signal);

@@ -150,7 +150,7 @@ async function foreignRoutes(options: RangeOptions): Promise<Route[]> {
   );
 }
 
-/** The interfaces of Pods get the default settings of the machine. */
+/** Rejects if IPv6 is disabled by default, because the interfaces of Pods get the default settings of the machine. */
 async function requireIpv6(range: IpRange): Promise<void> {
   const disabled = await readFile('/proc/sys/net/ipv6/conf/default/disable_ipv6', 'utf8').catch(() => '1');
   if (disabled.trim() === '0') return;

@@ -40,7 +40,7 @@ export async function tearDownNetwork(options: TearDownOptions): Promise<void> {
   if (left.length > 0) throw new Error(`these interfaces could not be removed: ${left.join(', ')}`);
 }
 
-/** A namespace in the folder of a runtime is removed by this runtime. */
+/** Removes the namespace unless it is in the folder of a runtime, which removes it itself. */
 async function removeNamespace(path: string, signal: AbortSignal): Promise<void> {
   if (/^\/(var\/)?run\/netns\/cni-/.test(path)) await runCommand('ip', ['netns', 'delete', basename(path)], { signal });
 }

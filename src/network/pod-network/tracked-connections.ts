@@ -1,6 +1,6 @@
 /**
- * Deletes entries of connection tracking for the connections of Pods that have been removed. The kernel keeps these entries: those of TCP
- * for days, and those of UDP as long as the client sends. While other programs have rules of the type nat, the kernel continues to
+ * Deletes entries of connection tracking for the connections of Pods that have been removed. The kernel keeps these entries: entries of TCP
+ * for days, and entries of UDP as long as the client sends. While other programs have rules of the type nat, the kernel continues to
  * translate the packets of these entries: they leave the machine instead of reaching the program that has the port now.
  */
 import { type IpRange, parseIp, rangeContains } from '../../machinery/ip.ts';

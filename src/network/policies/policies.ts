@@ -99,7 +99,7 @@ class Enforcement implements Policies {
   readonly #holders = new Map<string, string>();
   readonly #policies: Informer<NetworkPolicy>;
   readonly #synced: Promise<unknown>;
-  /** The written rules contain everything that was taken in before the call. */
+  /** Writes the rules, with everything that was taken in before the call. */
   readonly #write: () => Promise<void>;
   #isSynced = false;
   #hasChanged = true;

@@ -46,7 +46,7 @@ export function* byRarestFact(selections: readonly Selection[]): Generator<void,
   return grouped;
 }
 
-/** Parts that `before` contains are the same objects. */
+/** Returns the parts by name. Parts that `before` contains are used again as the same objects. */
 export function* partsOf(
   { selections, namedPorts }: PolicyIndex,
   before: ReadonlyMap<string, Part>,

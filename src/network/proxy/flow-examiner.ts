@@ -17,7 +17,7 @@ export interface ExaminerOptions {
   timers: Timers;
   log: Log;
   signal: AbortSignal;
-  /** The network namespace of ip-netns(8) whose connections are tracked; by default, that of the process. */
+  /** The network namespace of ip-netns(8) whose connections are tracked; by default, the namespace of the process. */
   namespace?: string;
   /** Default: deleteStaleFlows(). */
   deleteFlows?: typeof deleteStaleFlows;
@@ -31,7 +31,7 @@ export class FlowExaminer {
   /** The frontends of the rules in the kernel, by owner. */
   readonly #written = new Map<string, readonly UdpFrontend[]>();
   #isFirst = true;
-  /** By frontendId(): the frontends for the next examination, and those of the current one. */
+  /** By frontendId(): the frontends for the next examination, and the frontends of the current one. */
   #pending = new Map<string, UdpFrontend>();
   #current = new Map<string, UdpFrontend>();
   #attempt = Promise.withResolvers<void>();

@@ -42,7 +42,7 @@ export interface ProxyOptions extends Omit<NodeFacts, 'zone'> {
   routes?: Pick<ServiceRoutes, 'set'>;
   timers: Timers;
   log: Log;
-  /** The network namespace of ip-netns(8) whose connections are tracked; by default, that of the process. */
+  /** The network namespace of ip-netns(8) whose connections are tracked; by default, the namespace of the process. */
   namespace?: string;
   /** Ends the proxy; the rules remain. */
   signal: AbortSignal;

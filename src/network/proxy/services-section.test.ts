@@ -317,7 +317,7 @@ function objectsOf(version: Version): { services: Service[]; slices: EndpointSli
   return { services: found.map(({ service }) => service), slices: found.map(({ slice }) => slice) };
 }
 
-/** The slots depend on earlier changes. */
+/** Removes the slots, which depend on earlier changes. */
 const withoutSlots = (lines: string[]): string[] =>
   lines
     .map((line) => line.replace(/(endpoints-4-)\d+/g, '$1N').replace(/\d+ : goto services\/endpoint-[0-9a-f]+/g, ''))

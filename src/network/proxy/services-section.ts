@@ -23,7 +23,7 @@ const partOf = (key: string): string => `service ${key}`;
 /** Returns `<namespace>/<name>` of the Service. */
 export const keyOfPart = (part: string): string => part.slice(partOf('').length);
 
-/** `by` is undefined if the Service does not exist. */
+/** The claims of one Service. `by` is undefined if the Service does not exist. */
 interface ClaimsOfOne {
   claims: readonly string[];
   by: Claimant | undefined;
@@ -34,7 +34,7 @@ export class ServicesSection {
   readonly #balancing: Balancing;
   readonly #parts: Map<string, Part>;
   readonly #rules = new Map<string, { service: Service; rules: ServiceRules }>();
-  /** The number of parts that need a shared part. */
+  /** By name of a shared part: the number of parts that need it. */
   readonly #uses = new Map<string, number>();
   readonly #claims = new Claims();
 

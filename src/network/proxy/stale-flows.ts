@@ -51,8 +51,8 @@ export function changedFrontends(before: readonly UdpFrontend[], after: readonly
 }
 
 /**
- * The result returns whether an entry leads to something other than an endpoint of its frontend. `frontends`: by frontendId(); read for
- * each entry. `nodeIps`: the addresses of this node.
+ * Returns a function that returns whether an entry leads to something other than an endpoint of its frontend. `frontends`: by frontendId();
+ * read for each entry. `nodeIps`: the addresses of this node.
  */
 export function staleness(
   frontends: ReadonlyMap<string, UdpFrontend>,
@@ -73,7 +73,7 @@ export function staleness(
 
 /**
  * Parses a line of the output of `conntrack --dump --proto udp`; undefined if the line is not an entry. An entry has first the addresses
- * and ports of the client's packets, then those of the replies.
+ * and ports of the client's packets, then the addresses and ports of the replies.
  */
 export function parseFlow(line: string): Flow | undefined {
   const fields = [...line.matchAll(/\b(src|dst|sport|dport)=(\S+)/g)].map(([, , value = '']) => value);
@@ -95,7 +95,7 @@ const LIMIT_MILLIS = 60_000;
 
 export interface DeletionOptions {
   signal: AbortSignal;
-  /** The network namespace of ip-netns(8); by default, that of this process. */
+  /** The network namespace of ip-netns(8); by default, the namespace of this process. */
   namespace?: string;
   /** How long conntrack(8) or ip(8) may make no progress; by default, LIMIT_MILLIS. */
   limitMillis?: number;
