@@ -8,7 +8,7 @@ export interface PodIdentity {
 
 export interface SandboxConfig {
   pod: PodIdentity;
-  /** The number of the sandbox among those of the Pod: 0, 1, … */
+  /** The number of the sandbox among the sandboxes of the Pod: 0, 1, … */
   attempt: number;
   hostname: string;
   /** The folder to which the runtime writes the logs of the containers, in CRI's log format. */

@@ -1,4 +1,4 @@
-/** Does not load gRPC. */
+/** Shortens the texts of failed calls without loading gRPC, which few commands need. */
 
 /** The words that RuntimeCallError and the gRPC library put in front of the reason of a failed call. */
 const PREFIXES = /rpc error: code = \w+ desc = |No connection established\. Last error: (?:Error: )?/g;

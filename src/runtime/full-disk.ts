@@ -1,7 +1,7 @@
 /** Groups: the path that could not be written, in quotes, without quotes, or after the message. */
 const FULL =
   /(?:(?:"(\/[^"]*)"|(?<=^|[\s'(=])(\/[^\s":]*)): )?(?:no space left on device|disk quota exceeded)(?:, \w+ '(\/[^']+)')?/;
-/** The same words about a limit of the kernel: of keys, control groups or inotify watches. */
+/** Matches messages that use the same words about a limit of the kernel: of keys, control groups or inotify watches. */
 const OTHER_LIMIT = /session key|keyring|\/sys\/fs\/cgroup|inotify/;
 /** The folders whose content means nothing to a user, and all that follows them in a path. */
 const INNER = /\/(?:io\.containerd\.|tmpmounts\/).*$/s;

@@ -1,6 +1,6 @@
 /**
- * The labels by which lifepod finds its sandboxes and containers in the runtime. The labels for the Pod and the container name are those of
- * upstream's kubelet (k8s.io/kubelet pkg/types/labels.go), so that other tools for the runtime understand them.
+ * The labels by which lifepod finds its sandboxes and containers in the runtime. The labels for the Pod and the container name are the
+ * labels of upstream's kubelet (k8s.io/kubelet pkg/types/labels.go), so that other tools for the runtime understand them.
  */
 import type { ContainerKind, PodIdentity } from '../runtime.ts';
 

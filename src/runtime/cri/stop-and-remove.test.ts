@@ -10,7 +10,7 @@ const { signal } = abort;
 const failure = (code: RuntimeErrorCode, details = 'no'): RuntimeCallError => new RuntimeCallError(code, details);
 const NOT_FOUND = failure('NotFound', 'gone');
 
-/** The results of a method's calls, in order: an error, or success. The last result is also that of all further calls. */
+/** The results of a method's calls, in order: an error, or success. Further calls have the last result. */
 type Results = readonly (Error | 'ok')[];
 
 /** `results`: by method; other calls succeed. */

@@ -19,7 +19,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
-/** Values that are not strings are written as JSON. */
+/** Writes the archive. Content that is not a string is written as JSON. */
 async function archive(files: Record<string, unknown>, compress = (bytes: Buffer): Buffer => bytes): Promise<void> {
   const tar = pack();
   for (const [name, content] of Object.entries(files))

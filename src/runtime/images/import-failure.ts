@@ -21,7 +21,7 @@ const DAMAGES: readonly [pattern: RegExp, kind: string][] = [
     ),
     'layer',
   ],
-  // The message contains the digest of the content that was found, and the log line a chain ID: neither is that of the layer in the
+  // The message contains the digest of the content that was found, and the log line a chain ID: neither is the digest of the layer in the
   // archive.
   [/wrong diff id calculated on extraction/, 'layer'],
   [new RegExp(`unexpected commit (?:digest ${DIGEST}|size \\d+), expected (${DIGEST})?`), 'blob'],

@@ -121,7 +121,7 @@ async function importWhole(guard: ImportGuard, run: () => Promise<void>): Promis
 
 /**
  * Decompresses the archive, because ctr of containerd 1.6 cannot do that. Rejects with a UserError if the archive is not accepted. `index`:
- * the content of index.json to import instead of that in the file.
+ * the content of index.json to import instead of the index in the file.
  */
 async function importArchive(
   { ctr, args, signal }: Load,

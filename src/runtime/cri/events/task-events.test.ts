@@ -87,7 +87,7 @@ function sendEvent(topic: string, message: string, content: object, timestamp: o
 }
 const sendExit = (content: object): void =>
   sendEvent('/tasks/exit', 'TaskExit', { containerId: 'c1', id: 'c1', exitStatus: 3, ...content });
-/** Resolves with all reports before that of a further container, and thus with the reports of each earlier event. */
+/** Resolves with the reports of all earlier events: all reports that precede the report of another container. */
 async function settled(): Promise<string[]> {
   containerFacts(facts, 'last', 'last');
   sendEvent('/tasks/start', 'TaskStart', { containerId: 'last' });
