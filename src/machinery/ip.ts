@@ -21,7 +21,7 @@ export interface IpRange {
   prefixLength: number;
 }
 
-/** The length of an address. */
+/** The length of an address in bits. */
 export const bitsOf = (family: IpFamily): number => (family === 'IPv4' ? 32 : 128);
 
 /** Returns undefined if the text is not an address. */

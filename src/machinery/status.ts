@@ -63,7 +63,7 @@ const about = (ref: GroupResource, name: string): StatusDetails => ({
 export const notFound = (ref: GroupResource, name: string): ApiError =>
   failure(404, 'NotFound', `${groupResourceText(ref)} ${JSON.stringify(name)} not found`, about(ref, name));
 
-/** For a path that the server does not serve, such as that of an unknown resource, subresource or health check. */
+/** For a path that the server does not serve, such as the path of an unknown resource, subresource or health check. */
 export const pathNotFound = (): ApiError =>
   failure(404, 'NotFound', 'the server could not find the requested resource', {});
 

@@ -3,7 +3,7 @@ export function frozen<T>(value: T): T {
   return Object.freeze(value);
 }
 
-/** In milliseconds, of the whole process. */
+/** Returns the CPU time of the whole process during the call, in milliseconds. */
 export function cpuMillisOf(call: () => void): number {
   const start = process.cpuUsage();
   call();

@@ -60,7 +60,7 @@ function* itemsOf(value: readonly JsonValue[], type: ListType): Generator<[strin
 
 export const itemTypeOf = (type: ListType): FieldType => (type.kind === 'listMap' ? type.items : atomic);
 
-/** The first of several items with the same element counts. */
+/** Returns the items by path element. The first of several items with the same element counts. */
 export function byElement(list: readonly JsonValue[], type: ListType): Map<string, JsonValue> {
   const found = new Map<string, JsonValue>();
   for (const item of list) {
@@ -90,7 +90,7 @@ function itemElement(item: JsonValue, type: ListType): string {
 
 const isItem = (type: FieldType): boolean => type.kind !== 'struct';
 
-/** Ignores fields that the type lacks. */
+/** Returns the fields that the value sets. Ignores fields that the type lacks. */
 export function fieldSetOf(value: JsonValue, type: FieldType): FieldSet {
   const parts = partsOf(value, type);
   if (parts === undefined) return {};

@@ -33,7 +33,7 @@ const versionOf = ({ apiVersion }: ManagedFieldsEntry, versions: OtherVersions |
   apiVersion === undefined ? undefined : versions?.(apiVersion);
 
 /**
- * The returned function computes the effect of the write from `old` to `now` in the version of an entry. `own`: the effect in the version
+ * Returns a function that computes the effect of the write from `old` to `now` in the version of an entry. `own`: the effect in the version
  * of the write. `unowned`: the fields without owners.
  */
 export function effectsOf(
