@@ -32,7 +32,7 @@ export interface Mortal {
   crash(millis?: number, reboot?: boolean): void;
 }
 
-/** After the agent's death, new actions and writes of status, journal and record have no effect. */
+/** Returns the ports. After the agent's death, new actions and writes of status, journal and record have no effect. */
 export function workerPorts(options: AgentOptions, mortal: Mortal, keep: (journal: Journal) => void): WorkerPorts {
   const { life, timers, runtime, api, result } = options;
   const { isAlive } = mortal;
@@ -63,7 +63,10 @@ export function workerPorts(options: AgentOptions, mortal: Mortal, keep: (journa
   };
 }
 
-/** The agent dies at the actions that the life specifies. Actions after its death have no effect. */
+/**
+ * Returns a function that executes actions, and kills the agent at the actions that the life specifies. Actions after its death have no
+ * effect.
+ */
 function mortalExecutor(options: AgentOptions, { isAlive, crash }: Mortal): WorkerPorts['execute'] {
   const { life, timers, runtime, result } = options;
   const underWay = new Set<string>();

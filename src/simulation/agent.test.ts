@@ -33,7 +33,7 @@ afterEach(async () => {
 interface Node {
   runtime: SimulatedRuntime & ContainerStreams;
   registry: ResourceApi;
-  /** The agent runs until stop() is called or the test ends. */
+  /** Starts an agent, which runs until stop() is called or the test ends. */
   startAgent(backend: ResourceApi): { ready: Promise<unknown>; stop: () => void };
   create(pod: Partial<Pod['spec']> & object): Promise<Pod>;
 }

@@ -49,7 +49,7 @@ const shownTermination = (at: number, { turn, ...termination }: PodTermination):
   };
 };
 
-/** In the order in which the statuses were written. */
+/** Returns the terminations that the statuses show, in the order in which the statuses were written. */
 export const shownTerminations = ({ statuses }: LifeResult): ShownTermination[] =>
   statuses.flatMap(({ at, status: { termination } }) =>
     termination === undefined ? [] : [shownTermination(at, termination)],

@@ -36,7 +36,10 @@ const entry = fc
     }),
   );
 
-/** The fields that extend the grace period: none, while liveness probes succeed, or for a limited number of intervals. */
+/**
+ * The fields that extend the grace period: no fields, fields for an extension while liveness probes succeed, or fields for a limited number
+ * of intervals.
+ */
 const extension = fc.oneof(
   { weight: 3, arbitrary: fc.constant({}) },
   { weight: 1, arbitrary: fc.constant({ deferContainerGracePeriodExtension: true }) },

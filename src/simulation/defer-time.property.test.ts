@@ -53,7 +53,7 @@ const EXCUSES: Readonly<Record<string, (skipped: Skipped) => boolean>> = {
   'the PreExit stage had ended': (skipped) =>
     !isPostExit(skipped.life, skipped.entry.name) && hadPassed(skipped, skipped.shown.preExitDeadline),
   'the node had no time': ({ life }) => life.nodeEnd?.by.graceSeconds === 0,
-  // A start whose record may be lost and that no status showed is ignored: no agent may know of it.
+  // A start whose record may be lost and that no status showed is ignored: possibly no agent knows of it.
   'no container of the Pod had started': ({ life, result }) =>
     !result.trace.some(isStartOf(isApp)) || (losesSomething(life) && !result.statuses.some(showsAStart)),
   'no app container had started': ({ entry, life, result }) =>

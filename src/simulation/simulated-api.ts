@@ -58,7 +58,7 @@ const union = (one: readonly string[] = [], other: readonly string[] = []): stri
   ...new Set([...one, ...other]),
 ];
 
-/** The agent may have computed the status before the skips were stored. */
+/** Adds the stored skips to the status, because the agent may have computed the status before the skips were stored. */
 function withSkips(status: PodStatus, before: PodStatus | undefined): PodStatus {
   const skip = union(before?.termination?.skip, status.termination?.skip);
   if (status.termination === undefined || skip.length === 0) return status;

@@ -1,7 +1,8 @@
 import type { DeferContainer, Pod } from '../api/generated/types.ts';
 
 /**
- * Returns a Pod of busybox containers as the API would store it. `each` is added to every app container, `defers` are the defer containers.
+ * Returns a Pod of busybox containers as the API would store it. `each` is added to every app container, `eachSidecar` to every sidecar.
+ * `defers` are the defer containers.
  */
 export function simulatedPod(given: {
   init?: string[];
