@@ -122,7 +122,7 @@ function* imagePullStatus({ observed }: PodView): Rule {
     if (!unknown && (action.kind === 'pullImage' || image !== undefined)) yield wake(at + ERR_IMAGE_PULL_SHOWN_MILLIS);
 }
 
-/** Entries that only `before`, the stored journal, has need no write. */
+/** Whether `now` has entries that `before`, the stored journal, lacks. Entries that only `before` has need no write. */
 const hasNewEntries = (now: Journal, before: Journal): boolean =>
   JSON.stringify(now.termination) !== JSON.stringify(before.termination) ||
   (['stops', 'preStops', 'ended'] as const).some((field) =>

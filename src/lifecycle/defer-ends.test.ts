@@ -22,7 +22,7 @@ import {
 import type { FailedAction, Stop } from './types.ts';
 
 const app = running('app');
-/** S (preExitDeadline) is at 25 and D (deadline) at 30. */
+/** S (preExitDeadline) is at 25 and D (deadline) at 30, in seconds after START. */
 const inTurn = (more: Partial<DeferContainer>, given: Given): Given => ({
   deleted: 30,
   ending: ending(30, 25, { turn: { entry: 'clean', since: at(0) } }),

@@ -23,7 +23,7 @@ import {
 const runs = [running('app')];
 const over = [exited('app', 0, -1)];
 const listed = (...deferContainers: DeferContainer[]): Partial<PodSpec> => ({ deferContainers });
-/** S (preExitDeadline) is at 15 and D (deadline) at 30. `turn`: the entry that has had its turn since START. */
+/** S (preExitDeadline) is at 15 and D (deadline) at 30, in seconds after START. `turn`: the entry that has had its turn since START. */
 const deletedPod = (turn?: string): Given => ({
   deleted: 30,
   ending: ending(30, 15, turn === undefined ? {} : { turn: { entry: turn, since: at(0) } }),

@@ -82,7 +82,7 @@ function entryOf({ now }: PodView, container: ContainerView, so: Termination, sk
   };
 }
 
-/** The restart of a sidecar does not count, so it delays no entry. */
+/** Whether a start is under way for which entries wait. The restart of a sidecar does not count, so it delays no entry. */
 const isBeginning = (container: ContainerView): boolean =>
   container.starting && (!container.sidecar || !hasBegun(container));
 
@@ -112,7 +112,7 @@ const hasBegun = ({ runs, recorded }: ContainerView): boolean =>
   recorded?.lastState?.terminated !== undefined ||
   (recorded?.containerID ?? '') !== '';
 
-/** Undefined: the entry may run, or may run again. */
+/** Returns why the entry may not run; undefined if it may run, or run again. */
 function whyNot(view: PodView, { spec, stageEnd, late, givenUp }: Entry, so: Termination): string | undefined {
   if (!isDue(spec, so.reason)) return `not due on ${so.reason}`;
   if (givenUp) return GIVEN_UP;
@@ -142,7 +142,10 @@ function whyNoPreExit(view: PodView, so: Termination): string | undefined {
 export const endsOf = (list: DeferList | undefined): Record<string, EntryEnd> =>
   Object.fromEntries(list?.entries.flatMap(({ spec, end }) => (!end || end.recorded ? [] : [[spec.name, end]])) ?? []);
 
-/** Prefers the runtime's time for `at`, because the status has whole seconds only. */
+/**
+ * Returns the end that the status has; undefined if it has none. Prefers the runtime's time for `at`, because the status has whole seconds
+ * only.
+ */
 function recordedEnd({ latest, recorded }: ContainerView): EntryEnd | undefined {
   const terminated = recorded?.state?.terminated;
   if (recorded === undefined || terminated === undefined) return undefined;

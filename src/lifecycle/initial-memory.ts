@@ -65,7 +65,7 @@ function asShown({ pod, observed }: Pick<Input, 'pod' | 'observed'>): Observed {
   };
 }
 
-/** Returns the last run's ID if the agent may have died during the start of the run. The status does not show the run. */
+/** Returns the last run's ID if the agent may have died during the start of the run, and the status does not show the run. */
 function cutOff({ latest, recorded }: ContainerView, pod: Pod): string | undefined {
   if (latest === undefined || ['created', 'running'].includes(latest.state) || succeeded(latest)) return undefined;
   if (latest.startedAt !== undefined && (latest.exitCode ?? 128) < 128) return undefined;

@@ -3,7 +3,7 @@ import type { Plan } from './effects.ts';
 import type { PodEvent, Transition } from './types.ts';
 import type { ContainerView } from './view.ts';
 
-/** key: distinguishes Events with the same reason about the same container or Pod. fieldPath: by default that of the container. */
+/** key: distinguishes Events with the same reason about the same container or Pod. fieldPath: by default the field of the container. */
 type AddEvent = (reason: string, message: string, key?: string | number, fieldPath?: string) => void;
 
 export interface Facts extends Situation {
@@ -16,7 +16,7 @@ export interface Facts extends Situation {
   step(type: string, details?: { [Field in keyof Transition]?: Transition[Field] | undefined }): void;
 }
 
-/** Without `about`, the Events and steps are those of the Pod. */
+/** Without `about`, the Events and steps are about the Pod. */
 export function factsOf(
   source: Omit<Facts, 'normal' | 'warning' | 'step'>,
   about?: ContainerView,

@@ -26,7 +26,7 @@ export function progressOf(view: PodView): Progress {
   return turn < 0 ? 'running' : { initializing: turn };
 }
 
-/** After more, the back-off does not grow. */
+/** How many sandboxes that ended at their start are kept, because the back-off counts them. With more, the back-off does not grow. */
 const DEAD_KEPT = 5;
 
 export function* advancePod(view: PodView): Rule {
@@ -38,7 +38,7 @@ export function* advancePod(view: PodView): Rule {
     yield* replaceSandbox(view);
     return yield* lookForImages(view, 0);
   }
-  // A sandbox is removed together with its runs, of which the latest ones and those of the previous sandbox are needed.
+  // A sandbox is removed together with its runs, of which the latest ones and the runs of the previous sandbox are needed.
   const attempt = view.sandbox?.attempt ?? 0;
   const isNeeded = (id: string): boolean => view.all.some(({ latest }) => latest?.sandboxId === id);
   for (const old of view.observed.sandboxes)

@@ -49,7 +49,7 @@ export function endingOf(view: PodView, finished: boolean): End | undefined {
 
 const NEVER = Number.POSITIVE_INFINITY;
 
-/** Later deadlines in the status are also sufficient. */
+/** Whether the status has the deadlines. Later deadlines in the status are also sufficient. */
 function isRecorded({ pod }: PodView, so: Termination): boolean {
   const recorded = recordedTermination(pod);
   return recorded !== undefined && recorded.deadline >= so.deadline && recorded.preExitDeadline >= so.preExitDeadline;

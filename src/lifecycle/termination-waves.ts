@@ -95,7 +95,7 @@ function wavesOf(view: PodView, { termination, list }: End): Wave[] {
   ];
 }
 
-/** Infinite until a PostExit stage that is due has its reserve. */
+/** Returns from when on all waves are stopped; infinite until a PostExit stage that is due has its reserve. */
 function overdueAt(view: PodView, { termination, list }: End): Millis {
   if (list?.skipped !== undefined) return view.now;
   const isToCome = ({ end, spec }: Entry): boolean =>

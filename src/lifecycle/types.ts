@@ -164,7 +164,7 @@ export interface EntryEnd {
 }
 
 export interface ProbeMemory {
-  serial: number; // That of the newest counted result; 0: none.
+  serial: number; // The serial of the newest counted result; 0: none.
   dueAt: Millis;
   successes: number; // In a row.
   failures: number; // In a row.
@@ -220,7 +220,7 @@ export interface Decision {
   memory: Memory;
   journal: Journal | undefined; // To be stored before any action begins; undefined: nothing new.
   events: PodEvent[];
-  transitions: Transition[]; // In chronological order, without those of this agent's previous decision.
+  transitions: Transition[]; // In chronological order, without the transitions of this agent's previous decision.
   wakeAt: Millis | undefined; // When to decide again if nothing changes before; undefined: only after a change.
   done: boolean; // Nothing of the Pod is left on this node, and its object needs no final deletion.
 }

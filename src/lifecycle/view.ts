@@ -85,12 +85,12 @@ export function announcedAttempt({ status }: Pod, recorded: ContainerStatus | un
   return NOT_STARTING.has(reason) ? undefined : recorded?.restartCount;
 }
 
-/** If containerd died before it stored the exit, the runtime reports `Unknown`. Then the end in the status replaces that of the run. */
+/** If containerd died before it stored the exit, the runtime reports `Unknown`. Then the end in the status replaces the end of the run. */
 function asRecorded(run: ContainerState, recorded: ContainerStatus | undefined): ContainerState {
   if (run.state !== 'exited' || run.reason !== 'Unknown') return run;
   const ends = [recorded?.state?.terminated, recorded?.lastState?.terminated];
   const end = ends.find((each) => shownId(each) === run.id);
-  // The exit code of a skipped entry is not that of its run.
+  // The exit code of a skipped entry is not the exit code of its run.
   if (end === undefined || end.reason === 'Skipped') return run;
   const { exitCode, reason = '', message = '' } = end;
   const at = parseTime(end.finishedAt) ?? run.createdAt;
@@ -158,7 +158,7 @@ function containerView(input: Input, known: Known, kind: ContainerKind, spec: An
   if (lost !== undefined) runs.unshift(lost);
   const latest = runs[0];
   const { running, terminated } = recorded?.state ?? {};
-  // If the Pod ends during the back-off after a run, the status shows an unknown end, and the end of the run as the former one.
+  // If the Pod ends during the back-off after a run, the status shows an unknown end, and the end of the run in lastState.
   const ends = [terminated, recorded?.lastState?.terminated].filter((end) => end !== undefined);
   // The node itself removes the containers of a deleted Pod, also one that was created, but could not be started.
   const isShownUnknown =
