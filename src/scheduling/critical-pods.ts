@@ -6,7 +6,7 @@ import { effectiveRequests } from '../api/core/v1/pod/resources.ts';
 import { qosClass } from '../api/core/v1/pod/status/qos.ts';
 import type { Pod } from '../api/generated/types.ts';
 
-/** The lowest priority of a critical Pod: that of the PriorityClass system-cluster-critical. */
+/** The lowest priority of a critical Pod: the priority of the PriorityClass system-cluster-critical. */
 export const CRITICAL_PRIORITY = 2_000_000_000;
 
 /** Unlike in upstream, annotations do not make a Pod critical, because any client can write them. */
@@ -18,7 +18,7 @@ export type Shortage = ReadonlyMap<string, bigint>;
 
 const ONE = 1_000_000_000n;
 
-/** In billionths of the unit. */
+/** Returns the requested amount in billionths of the unit. */
 const amountOf = (pod: Pod, resource: string): bigint =>
   resource === 'pods' ? ONE : (effectiveRequests(pod).get(resource)?.nano ?? 0n);
 

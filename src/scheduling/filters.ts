@@ -1,5 +1,5 @@
 /**
- * Checks whether a Pod can run on a node. The reasons are those of the first filter that rejects the node.
+ * Checks whether a Pod can run on a node. The reasons come from the first filter that rejects the node.
  * Source: the filter plugins of v1.33's default scheduler profile, in their order (behavior and wording).
  */
 import type { Node, Pod } from '../api/generated/types.ts';

@@ -14,7 +14,7 @@ const addressOf = ({ hostIP }: ContainerPort): string => hostIP || EVERY_ADDRESS
 const portAt = ({ protocol, hostPort }: ContainerPort, address?: string): string =>
   [protocol || 'TCP', hostPort, ...(address === undefined ? [] : [address])].join('/');
 
-/** Each port has two keys: with and without its address. */
+/** Returns two keys for each host port: with and without its address. */
 export const portKeysOf = (pod: Pod): Set<string> =>
   new Set(hostPortsOf(pod).flatMap((port) => [portAt(port, addressOf(port)), portAt(port)]));
 
@@ -33,11 +33,11 @@ export function hostPortsTakenBy(pod: Pod, other: Pod): string[] {
   return [...new Set(taken.map((port) => portAt(port)))];
 }
 
-/** Terminated Pods use no ports. */
+/** Whether another Pod uses a host port of the Pod. Terminated Pods use no ports. */
 export const hostPortsTaken = (pod: Pod, others: readonly Pod[]): boolean =>
   others.filter((other) => !hasEnded(other)).some(hostPortClash(pod));
 
-/** The returned function checks one other Pod. The ports of `pod` are indexed once. */
+/** Returns a function that checks whether the ports of one other Pod clash with the ports of `pod`. The ports of `pod` are indexed once. */
 export function hostPortClash(pod: Pod): (other: Pod) => boolean {
   const wanted = portKeysOf(pod);
   if (wanted.size === 0) return () => false;

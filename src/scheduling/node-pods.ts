@@ -2,7 +2,7 @@
  * Keeps the Pods of one node, and the sums of their requests, host ports and claims. Adding or removing a Pod updates the sums, so that a
  * decision about another Pod does not examine all Pods.
  *
- * Invariants: no Pod counts twice, and a terminated Pod counts for nothing. The sums equal those of a new set with the same Pods.
+ * Invariants: no Pod counts twice, and a terminated Pod counts for nothing. The sums equal the sums of a new set with the same Pods.
  */
 import { effectiveRequests } from '../api/core/v1/pod/resources.ts';
 import { hasEnded } from '../api/core/v1/pod/status/final-phase.ts';
@@ -107,7 +107,7 @@ export class NodePods implements PodsOnNode {
   }
 }
 
-/** Omits Pods that are not bound. */
+/** Returns a function that returns the Pods that are bound to a node. */
 export function podsByNode(pods: Iterable<Pod>): (node: string) => PodsOnNode {
   const byNode = new Map<string, NodePods>();
   for (const pod of pods) {

@@ -11,11 +11,11 @@ import { addQuantities, type Quantity, zeroQuantity } from '../machinery/quantit
 export const allocatableOf = ({ status }: Node, name: string): Quantity | undefined =>
   resourceQuantity(status?.allocatable ?? status?.capacity, name);
 
-/** Omits requests of zero, because they always fit. */
+/** Returns the Pod's requests, except requests of zero, which always fit. */
 export const wantedBy = (pod: Pod): [name: string, amount: Quantity][] =>
   [...effectiveRequests(pod)].filter(([, { nano }]) => nano > 0n);
 
-/** Terminated Pods are ignored. */
+/** Returns the sum of the Pods' requests. Terminated Pods are ignored. */
 export const requestedBy = (pods: readonly Pod[], name: string): Quantity =>
   pods
     .filter((pod) => !hasEnded(pod))

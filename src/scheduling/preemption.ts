@@ -88,7 +88,10 @@ function victimsOn(
   return { victims: victims.sort(importantFirst), violations: victims.filter((other) => guarded.has(other)).length };
 }
 
-/** `violations`: the number of victims whose deletion violates a PodDisruptionBudget. `highest` and `sum`: of the victims' priorities. */
+/**
+ * `violations`: the number of victims whose deletion violates a PodDisruptionBudget. `highest` and `sum`: the maximum and the sum of the
+ * victims' priorities.
+ */
 interface Cost {
   violations: number;
   highest: number;

@@ -16,8 +16,8 @@ export const tolerates = (toleration: Toleration, taint: Pick<Taint, 'key' | 'ef
   (toleration.operator === 'Exists' || (toleration.value ?? '') === (taint.value ?? ''));
 
 /**
- * Returns undefined if the Pod tolerates all taints with these effects. By default, PreferNoSchedule taints are ignored, because they never
- * exclude a node.
+ * Returns the first taint with one of these effects that the Pod does not tolerate; undefined if there is none. By default,
+ * PreferNoSchedule taints are ignored, because they never exclude a node.
  */
 export const untoleratedTaint = (
   pod: Pod,

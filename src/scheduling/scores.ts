@@ -14,7 +14,7 @@ const assumed: Readonly<Record<ScoredResource, Quantity>> = {
   memory: parseQuantity('200Mi') ?? zeroQuantity,
 };
 
-/** In billionths of the unit. */
+/** Returns the request that the score counts, in billionths of the unit. */
 export const scoredRequest = (pod: Pod, name: ScoredResource): bigint =>
   (effectiveRequests(pod).get(name) ?? assumed[name]).nano;
 

@@ -66,7 +66,7 @@ export function spreadOf(pod: Pod, nodes: readonly Node[], podsOn: (node: string
 }
 
 interface Domains {
-  /** Whether the constraint counts the Pod as part of its domain. */
+  /** Whether the constraint counts the Pod, on whichever node it is. */
   counts(pod: Pod): boolean;
   /** Whether the Pod may be added to the domain of the node, if the count of this domain differs by `change` from the current count. */
   fits(node: Node, change: number): boolean;
@@ -130,7 +130,7 @@ const isIncluded = (
   (nodeAffinityPolicy === 'Ignore' || matchesNodeSelection(pod, node)) &&
   (nodeTaintsPolicy === 'Ignore' || untoleratedTaint(pod, node.spec?.taints ?? []) === undefined);
 
-/** The returned function finds the smallest count of all other domains in constant time. */
+/** except() returns the smallest count of all other domains, in constant time. */
 function leastOf(byDomain: ReadonlyMap<string, number>): { except(domain: string): number } {
   let [first, second] = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY];
   let domainOfFirst: string | undefined;
