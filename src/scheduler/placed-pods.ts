@@ -49,7 +49,7 @@ export class PlacedPods {
     return this.#assumed.has(uidOf(pod));
   }
 
-  /** If the informer has reported a binding meanwhile, the Pod stays on its node. */
+  /** Removes the Pod from the node for which it was assumed, unless the informer has reported a binding meanwhile. */
   bindingFailed(pod: Pod): void {
     if (this.#assumed.delete(uidOf(pod))) this.#unplace(pod);
   }
@@ -65,8 +65,8 @@ export class PlacedPods {
   }
 
   /**
-   * The returned function returns the Pods of a node whose resources are not available to `pod`: bound and assumed Pods, and nominated Pods
-   * with at least the same priority.
+   * Returns a function that returns the Pods of a node whose resources are not available to `pod`: bound and assumed Pods, and nominated
+   * Pods with at least the same priority.
    */
   before(pod: Pod): (node: string) => PodsOnNode {
     const nominated = this.#nominatedBefore(pod);

@@ -60,7 +60,7 @@ async function setUp(objects: { nodes?: Node[]; pods?: Pod[]; deleted?: string[]
   for (const ref of [PODS, EVENTS]) {
     void backend.watch(ref, { resourceVersion: '0' }, (_: WatchEvent) => wake(), stop.signal);
   }
-  /** Checks `holds` now and after each change of a Pod or an Event. */
+  /** Resolves when `holds` returns true. Calls it now and after each change of a Pod or an Event. */
   const until = async (holds: () => boolean): Promise<void> => {
     while (!holds()) {
       await new Promise<void>((resolve) => {

@@ -9,8 +9,8 @@
  *  2. An unschedulable Pod is not retried periodically, but after a change of a node, another Pod or storage that might let it fit.
  *  3. A Pod is bound only after all its claims are bound. For claims that wait for a consumer, the chosen node is written to the claims
  *     first.
- *  4. Resources freed by preemption are reserved for the preempting Pod, but Pods of higher priority may use them: the nominated node of
- *     the preempting Pod is set before the victims are deleted.
+ *  4. Resources freed by preemption are reserved for the preempting Pod: its nominated node is set before the victims are deleted. Pods of
+ *     higher priority may still use these resources.
  *
  * Source: kube-scheduler of v1.33 (behavior, Events and condition).
  */
