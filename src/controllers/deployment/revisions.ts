@@ -53,8 +53,8 @@ export const revisionOf = ({ metadata }: Pick<ReplicaSet, 'metadata'>): number =
 export const nextRevision = ({ old }: Rollout): number => Math.max(0, ...old.map(revisionOf)) + 1;
 
 /**
- * Merges the annotations of the Deployment, except OWN_ANNOTATIONS, into those of the current ReplicaSet, and sets the revision. If the
- * revision rises, the previous revision is appended to the history.
+ * Merges the annotations of the Deployment, except OWN_ANNOTATIONS, into the annotations of the current ReplicaSet, and sets the revision.
+ * If the revision rises, the previous revision is appended to the history.
  */
 function currentAnnotations(
   { deployment }: Rollout,

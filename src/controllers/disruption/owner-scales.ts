@@ -28,7 +28,7 @@ export interface OwnerScales {
    * exist.
    */
   scaleOf(pod: Pod): OwnerScale | undefined;
-  /** Returns the UIDs whose Pods count for the owner: its own, and those of the ReplicaSets that it controls. */
+  /** Returns the UIDs whose Pods count for the owner: its own UID, and the UIDs of the ReplicaSets that it controls. */
   withOwned(uid: string): string[];
   /** Resolves once the owners of all kinds that are followed now have been read. */
   synced(): Promise<unknown>;

@@ -6,7 +6,7 @@
  *  1. A Service's next reconcile sees the writes of the previous one that must not be repeated, because a reconcile ends only when the
  *     informer's cache contains its writes. Therefore no endpoint is in two slices. Exception: a create of a killed engine takes effect
  *     late; the next reconcile corrects this.
- *  2. Slices that another component manages, and those of Services without a selector or of the type ExternalName, are left alone.
+ *  2. Slices that another component manages, and slices of Services without a selector or of the type ExternalName, are left alone.
  *  3. The garbage collector deletes the slices of a deleted Service, which is their owner.
  * Source: pkg/controller/endpointslice of v1.33 (behavior, reasons and wording; its tracker of slices is replaced by invariant 1).
  */

@@ -12,7 +12,7 @@ import { isApiError, isNamespaceTerminating } from '../../machinery/status.ts';
 
 export interface SliceChanges {
   create: EndpointSlice[];
-  /** New versions of existing slices. The resourceVersions are those of the replaced versions. */
+  /** New versions of existing slices. They have the resourceVersions of the replaced versions. */
   update: EndpointSlice[];
   remove: EndpointSlice[];
 }

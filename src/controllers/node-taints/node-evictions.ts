@@ -1,4 +1,4 @@
-/** Decides when a node gets the NoExecute taint of its state. The invariants are those of node-taints.ts. */
+/** Decides when a node gets the NoExecute taint of its state. The invariants are in node-taints.ts. */
 import type { Node, Taint } from '../../api/generated/types.ts';
 import { type Millis, parseTime } from '../../machinery/time.ts';
 import type { Log, Timers } from '../../platform/platform.ts';

@@ -54,7 +54,7 @@ export async function startNodeTaints({ client, informers, timers, log, signal }
 }
 
 /**
- * Returns all taints that the node should have, including those of other writers; undefined if nothing must change. `evicts`: whether the
+ * Returns all taints that the node should have, including taints of other writers; undefined if nothing must change. `evicts`: whether the
  * node must have the NoExecute taint.
  */
 export function wantedTaints(node: Node, at: { now: Millis; evicts: boolean }): Taint[] | undefined {

@@ -26,7 +26,7 @@ export interface History {
   /** Further revisions of the current template, which must be deleted. */
   duplicates: ControllerRevision[];
   old: ControllerRevision[];
-  /** The number that the current revision must have: higher than those of the old revisions. */
+  /** The number that the current revision must have: higher than the numbers of the old revisions. */
   revision: number;
 }
 

@@ -41,7 +41,7 @@ export const podReference = ({ metadata: { namespace, name, uid } }: Pod): Objec
 
 /**
  * Returns the port of the Pod that receives the connections; undefined if the Pod has no port of this name and protocol. Ports of sidecars
- * count, those of other init containers and of defer containers do not.
+ * count; ports of other init containers and of defer containers do not.
  */
 export function targetPortOf({ spec }: Pod, { port, targetPort = port, protocol = 'TCP' }: ServicePort) {
   if (typeof targetPort === 'number') return targetPort;
