@@ -23,7 +23,7 @@ export interface KindCatalog {
   /**
    * Adds the kinds. Throws an Error, and adds none of them, if one has the path or name of another kind, is stored as a kind that is not
    * served, is uncached (the watch cache must know the uncached kinds before it loads the objects), or has types that are invalid or differ
-   * from those of another kind of the group and version.
+   * from the types of another kind of the group and version.
    */
   add(...kinds: readonly KindDefinition[]): void;
   /** Does nothing if the kind is not served. Throws an Error if another kind is stored as this one. */

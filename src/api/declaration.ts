@@ -43,7 +43,7 @@ export interface Declaration<T extends KubeObject>
   rules?: readonly Rule<T>[];
   /** For kinds with a status that only the status subresource changes. */
   status?: {
-    /** The status of a new object; `asSent`: that of the request. Default: a new object has no status. */
+    /** The status of a new object; `asSent`: the status in the request. Default: a new object has no status. */
     initial?: (() => unknown) | 'asSent';
     /** The rules for updates of the status, besides those for the metadata. */
     rules?: readonly Rule<T>[];

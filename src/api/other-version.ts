@@ -1,6 +1,6 @@
 /**
  * Declares another version of a kind. Objects are stored in one version. The other version consists of a type, defaults, and two pure
- * functions that convert objects to the stored version and back. All other steps are those of the stored version: an object is converted
+ * functions that convert objects to the stored version and back. All other steps belong to the stored version: an object is converted
  * before each of them, as upstream converts objects to an internal version.
  *
  * Only the steps in otherVersion() are supported, because no kind with several versions needs others.
@@ -10,7 +10,7 @@ import { typeOfKind } from './facts/facts.ts';
 import type { KindDefinition, SubresourceDefinition } from './kind.ts';
 
 export interface OtherVersion<T extends KubeObject, S extends KubeObject> {
-  /** These defaults are set before the conversion, those of the stored version after it. */
+  /** These defaults are set before the conversion, and the defaults of the stored version after it. */
   defaults?(object: T): void;
   /**
    * Converts an object to the stored version. The result must not share parts with `object`, because the defaults of the stored version are

@@ -170,8 +170,8 @@ export const typeFacts = perType((name: string): TypeFacts | undefined => {
 });
 
 /**
- * Returns the fields that a type has in JSON by name, including those of embedded structs. A field of the type itself hides a field of an
- * embedded struct. Throws an Error if there are no facts about the type.
+ * Returns the fields that a type has in JSON by name, including the fields of embedded structs. A field of the type itself hides a field of
+ * an embedded struct. Throws an Error if there are no facts about the type.
  */
 export const jsonFields = perType((name: string): ReadonlyMap<string, FieldFacts> => {
   const type = typeFacts(name);

@@ -134,7 +134,7 @@ const firstChecks: readonly Check[] = [
   ),
 ];
 
-/** The checks after those of the formats of the indexes, in upstream's order. */
+/** The checks that follow the checks of the indexes' formats, in upstream's order. */
 const lastChecks: readonly Check[] = [
   ofField(
     'completedIndexes',

@@ -28,8 +28,8 @@ export const defaultPriorityClass = (classes: readonly PriorityClass[]): Priorit
   classes.filter(({ globalDefault }) => globalDefault === true).sort((a, b) => (a.value ?? 0) - (b.value ?? 0))[0];
 
 /**
- * Sets the Pod's priority and preemption policy to those of its class. Throws 403 if the named class is neither in `classes` nor a system
- * class, or if the Pod specifies another priority or policy.
+ * Sets the Pod's priority and preemption policy to the values of its class. Throws 403 if the named class is neither in `classes` nor a
+ * system class, or if the Pod specifies another priority or policy.
  */
 export function admitPriority(pod: Pod, classes: readonly PriorityClass[]): void {
   const { spec } = pod;

@@ -1,5 +1,5 @@
 /**
- * The effective requests and limits of a Pod, computed from those of its containers.
+ * The effective requests and limits of a Pod, computed from the requests and limits of its containers.
  *
  * Init containers run sequentially and before the app containers, so the Pod needs the maximum of the largest init container and the sum of
  * the app containers. A sidecar keeps running, so its amount is added to the sum of the app containers and to each later init container.

@@ -44,8 +44,8 @@ function validateBinding(binding: Binding): FieldError[] {
 }
 
 /**
- * Binds the Pod to a node, and adds the labels and annotations of the Binding to those of the Pod. Throws 409 if the Pod is already bound,
- * being deleted or gated, or has another UID; 400 if the Binding names another Pod; 422 if the Binding is invalid.
+ * Binds the Pod to a node, and adds the labels and annotations of the Binding to the Pod. Throws 409 if the Pod is already bound, being
+ * deleted or gated, or has another UID; 400 if the Binding names another Pod; 422 if the Binding is invalid.
  */
 function applyBinding(old: Pod, body: KubeObject, context: WriteContext): Pod {
   const binding = body as Binding;

@@ -1,5 +1,5 @@
 /**
- * Validation of Events written through events.k8s.io, in their stored form. The rules are stricter than those of core Events. Like
+ * Validation of Events written through events.k8s.io, in their stored form. The rules are stricter than the rules for core Events. Like
  * upstream's, the errors contain the field names of the core form, except reportingController.
  * Source: pkg/apis/core/validation/events.go of v1.33 (behavior and wording).
  */

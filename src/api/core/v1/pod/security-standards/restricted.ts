@@ -1,5 +1,5 @@
 /**
- * The controls that the level restricted adds to those of baseline.
+ * The controls that the level restricted adds to the controls of baseline.
  * Source: k8s.io/pod-security-admission/policy of v1.33 (behavior and wording).
  */
 import type { Volume } from '../../../../generated/types.ts';

@@ -1,4 +1,4 @@
-/** Source: the specification of defer containers, "Validation"; the messages are worded like those of v1.33. */
+/** Source: the specification of defer containers, "Validation"; the messages are worded like the messages of v1.33. */
 
 import { repeats } from '../../../../../machinery/duplicates.ts';
 import {

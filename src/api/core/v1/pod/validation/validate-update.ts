@@ -1,5 +1,5 @@
 /**
- * Validates updates of a Pod. In the spec, an update may only change images (those of defer containers until the Pod terminates), set or
+ * Validates updates of a Pod. In the spec, an update may only change images (of defer containers only until the Pod terminates), set or
  * lower activeDeadlineSeconds, add tolerations or change their tolerationSeconds, replace a negative grace period by 1, remove scheduling
  * gates and, while the Pod has gates, narrow the node selection.
  * Source: ValidatePodUpdate and ValidatePodEphemeralContainersUpdate of v1.33.
