@@ -38,7 +38,7 @@ export function decide(input: Input): Decision {
   const plan = reduce(view, rules(view, end, outcome));
 
   // 3. Report: derive the status, the Events and the steps of the record.
-  const { events, steps } = reportOf(situation, plan, outcome.stopped);
+  const { events, steps, held } = reportOf(situation, plan, outcome.stopped);
   const keys = new Set(view.observed.containers.map(({ id }) => runKey(id, 'preStop')));
   const preStops = Object.fromEntries(Object.entries(view.observed.hooks).filter(([key]) => keys.has(key)));
   const termination = end?.termination ?? input.memory.termination;
@@ -53,12 +53,12 @@ export function decide(input: Input): Decision {
       probes: plan.probes,
       signalledAt: plan.signalledAt,
       announced: new Set(events.keys()),
-      recorded: new Set(steps.keys()),
+      recorded: held,
       ...(isInitialized(situation) && view.sandbox && { initializedInSandbox: view.sandbox.attempt }),
     },
     journal: hasNewEntries(journal, input.memory) ? journal : undefined,
     events: [...events].filter(([key]) => !input.memory.announced.has(key)).map(([, event]) => event),
-    transitions: [...steps.values()].filter(({ key }) => !input.memory.recorded.has(key)).sort((a, b) => a.at - b.at),
+    transitions: [...steps.values()].sort((a, b) => a.at - b.at),
     wakeAt: plan.wakeAt,
     done: outcome.nothingLeft && isDeletionFinal(view),
   };

@@ -9,7 +9,10 @@ type AddEvent = (reason: string, message: string, key?: string | number, fieldPa
 export interface Facts extends Situation {
   plan: Plan;
   events: Map<string, PodEvent>;
+  /** The steps that no earlier decision reported, by their keys. */
   steps: Map<string, Transition>;
+  /** The keys of all steps that hold now. */
+  held: Set<string>;
   normal: AddEvent;
   warning: AddEvent;
   /** key: by default the type, with the container and attempt, if any; at: by default now. Empty details are omitted. */
@@ -22,13 +25,16 @@ export function factsOf(
   about?: ContainerView,
   attempt?: number,
 ): Facts {
-  const { events, steps } = source;
+  const { events, steps, held } = source;
+  const { recorded } = source.view.input.memory;
   const addTo =
     (type: PodEvent['type']): AddEvent =>
     (reason, message, key = '', fieldPath = about?.fieldPath) =>
       events.set([about?.fieldPath, reason, key].join('/'), { type, reason, message, ...(fieldPath && { fieldPath }) });
   const step: Facts['step'] = (type, { at = source.view.now, key, ...details } = {}) => {
     const id = key ?? (about === undefined ? type : `${type}/${about.name}/${attempt}`);
+    held.add(id);
+    if (recorded.has(id)) return;
     const all = { container: about?.name, containerKind: about?.kind, attempt, ...details };
     const known = Object.entries(all).filter(([, value]) => value !== undefined && value !== '');
     steps.set(id, { key: id, at, type, ...Object.fromEntries(known) });

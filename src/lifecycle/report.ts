@@ -30,9 +30,12 @@ import { isPostExit } from './termination-causes.ts';
 import { type Action, actionKey, type ContainerState, type FailedAction, PROBE_KINDS, runKey } from './types.ts';
 import { type ContainerView, END_UNKNOWN, isRunning } from './view.ts';
 
-/** Returns all facts that hold now, including facts reported before. `stopped`: no container and no sandbox of the Pod runs. */
-export function reportOf(situation: Situation, plan: Plan, stopped: boolean): Pick<Facts, 'events' | 'steps'> {
-  const facts = factsOf({ ...situation, plan, events: new Map(), steps: new Map() });
+/**
+ * Returns the Events and steps that hold now. The Events include those that were reported before; of such steps, only the keys are
+ * returned, in `held`. `stopped`: no container and no sandbox of the Pod runs.
+ */
+export function reportOf(situation: Situation, plan: Plan, stopped: boolean): Pick<Facts, 'events' | 'steps' | 'held'> {
+  const facts = factsOf({ ...situation, plan, events: new Map(), steps: new Map(), held: new Set() });
   const { step, view } = facts;
   const { pod, spec, observed, all, input } = view;
   const { conditions, phase, reason, message } = pod.status ?? {};
