@@ -106,7 +106,7 @@ export function withActive({ active: _, ...status }: CronJobStatus, active: Obje
   return active.length === 0 ? status : { active, ...status };
 }
 
-/** Only scheduled times after this time can be due. */
+/** Returns the time after which a scheduled time can be due. */
 const earliestOf = ({ metadata, status }: CronJob): Millis =>
   parseTime(status?.lastScheduleTime) ?? parseTime(metadata.creationTimestamp) ?? 0;
 

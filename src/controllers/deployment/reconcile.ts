@@ -66,7 +66,7 @@ const decision = (before: Rollout, after: Rollout): Pick<Decision, 'changes' | '
   return { changes, remove: [], revision: after.current && revisionOf(after.current) };
 };
 
-/** For a Deployment that is being deleted: the garbage collector deletes its ReplicaSets. */
+/** Decides for a Deployment that is being deleted. Its ReplicaSets do not change: the garbage collector deletes them. */
 function statusOnly(rollout: Rollout, now: Millis): Decision {
   const { deployment } = rollout;
   const revision = revisionOf(deployment) || undefined;

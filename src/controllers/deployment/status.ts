@@ -61,7 +61,7 @@ function withAvailability(conditions: Conditions, { deployment }: Rollout, count
   return withCondition(conditions, { type: 'Available', ...draft }, now);
 }
 
-/** For a Deployment that is paused, scaled or deleted: leaves the condition Progressing unchanged. */
+/** Computes the status of a Deployment that is paused, scaled or deleted. Leaves the condition Progressing unchanged. */
 export function scalingStatus(rollout: Rollout, conditions: Conditions, now: Millis): DeploymentStatus {
   const counts = countsOf(rollout);
   return statusOf(counts, withAvailability(conditions, rollout, counts, now));

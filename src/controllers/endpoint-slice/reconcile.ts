@@ -133,8 +133,8 @@ function keepPlaceholder(changes: SliceChanges, labels: Record<string, string>, 
 }
 
 /**
- * Without existing slices, returns the creation of the Service. Otherwise returns the earliest change of readiness of the Pods that are new
- * or whose readiness differs from their endpoints; undefined if there is no such Pod.
+ * Without existing slices, returns when the Service was created. Otherwise returns the earliest change of readiness of the Pods that are
+ * new or whose readiness differs from their endpoints; undefined if there is no such Pod.
  */
 function triggerTime(
   service: Service,

@@ -56,7 +56,7 @@ const rankOf = (pod: Pod, related: number): Rank => ({
   created: parseTime(pod.metadata.creationTimestamp) ?? 0,
 });
 
-/** Negative: `a` is deleted before `b`. */
+/** Returns a negative number if `a` is deleted before `b`. */
 function compare(a: Rank, b: Rank, now: Millis): number {
   return (
     Number(a.isAssigned) - Number(b.isAssigned) ||
