@@ -121,7 +121,7 @@ function integerDecoder(place: Place, scalar: 'int32' | 'int64'): Decoder {
       : mismatch(context, value, place);
 }
 
-/** For types that have a custom decoder in Go. The errors of such types do not name the field, and abort Go's decoder. */
+/** Returns a decoder for a type that has a custom decoder in Go. The errors of such types do not name the field, and abort Go's decoder. */
 const ownDecoder =
   (canonical: (text: string) => ScalarResult, goType: string): Decoder =>
   (value, context) => {

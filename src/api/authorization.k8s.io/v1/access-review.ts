@@ -21,8 +21,8 @@ interface AccessReview extends KubeObject {
 }
 
 /**
- * The result answers whether a user may send the request in a review. It throws 422 if the review is invalid. `userOf` returns the user
- * that the review is about.
+ * Returns a function that answers whether a user may send the request in a review. The function throws 422 if the review is invalid.
+ * `userOf` returns the user that the review is about.
  */
 export const accessReview =
   <T extends AccessReview>(

@@ -29,7 +29,7 @@ const quotaNames = new Set([
 ]);
 const countNames = new Set(counts);
 
-/** Such as `limits.cpu` or `requests.hugepages-2Mi`. */
+/** Whether a quota may limit the name, such as `limits.cpu` or `requests.hugepages-2Mi`. */
 export const isQuotaName = (name: string): boolean => quotaNames.has(name) || /^(requests\.)?hugepages-/.test(name);
 
 export function validateAnyResourceName(name: string, path: string): FieldError[] {

@@ -18,7 +18,7 @@ const validate = ({ handler = '', overhead, scheduling }: RuntimeClass): FieldEr
     repeated(scheduling?.tolerations, 'scheduling.tolerations'),
   );
 
-/** Like upstream, compares all fields of tolerations except tolerationSeconds. */
+/** Returns an error for each repeated toleration. Like upstream, compares all fields of tolerations except tolerationSeconds. */
 function repeated(tolerations: readonly Toleration[] = [], path: string): FieldError[] {
   const seen = new Set<string>();
   return tolerations.flatMap((toleration, index) => {

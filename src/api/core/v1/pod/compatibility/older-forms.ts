@@ -155,7 +155,7 @@ export function validateOlderFormsUpdate(pod: Pod, old: Pod): FieldError[] {
   );
 }
 
-/** `same` returns whether the annotation's containers, with defaults, equal those in the spec. */
+/** `same` returns whether the annotation's containers, with defaults, equal the containers in the spec. */
 export const olderFormFaults = (pod: Pod, same: (form: OlderForm) => boolean): FormFault[] =>
   LISTS.flatMap((list) => formsOf(pod, list)).flatMap((form) => {
     const { field, path, text, failure } = form;

@@ -60,10 +60,10 @@ export function violationsOf(policy: LevelVersion, pod: PodLike): Violation[] {
   return checksOf(policy).flatMap((check) => check(evaluated) ?? []);
 }
 
-/** For a message about many Pods. */
+/** Formats the violations without details, for a message about many Pods. */
 export const reasonsText = (violations: readonly Violation[]): string =>
   violations.map(({ reason }) => reason).join(', ');
 
-/** For a message about one Pod. */
+/** Formats the violations with details, for a message about one Pod. */
 export const violationsText = (violations: readonly Violation[]): string =>
   violations.map(({ reason, detail }) => (detail === '' ? reason : `${reason} (${detail})`)).join(', ');
