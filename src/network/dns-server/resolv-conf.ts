@@ -2,7 +2,7 @@
 import { readFileSync, statSync } from 'node:fs';
 import { isIP } from 'node:net';
 
-/** The resolver of the C library uses three at most: resolv.conf(5). */
+/** Further servers are ignored. The resolver of the C library uses three at most: resolv.conf(5). */
 const MAX_SERVERS = 8;
 
 export interface MachineServers {

@@ -78,8 +78,8 @@ export function requestSockets(): Promise<PassedSocket[]> {
 }
 
 /**
- * Stores the events of a passed socket, which may receive messages or connections immediately. The result emits the stored events and ends
- * the storing.
+ * Stores the events of a passed socket, which may receive messages or connections immediately. Returns a function that emits the stored
+ * events and ends the storing.
  */
 function hold(socket: EventEmitter, event: string): () => void {
   const held: unknown[][] = [];
@@ -91,7 +91,7 @@ function hold(socket: EventEmitter, event: string): () => void {
   };
 }
 
-/** Does nothing if the process that started this one has ended. */
+/** Sends the message to the process that started this one. Does nothing if that process has ended. */
 export function report(message: ChildMessage): void {
   if (process.connected) process.send?.(message, undefined, {}, () => undefined);
 }

@@ -194,7 +194,7 @@ function wholeService(found: Found, type: number): ZoneAnswer {
   );
 }
 
-/** For names such as _port._protocol.service.namespace.svc. `port` is undefined if its label is missing. */
+/** Answers questions for names such as _port._protocol.service.namespace.svc. `port` is undefined if its label is missing. */
 function ports(found: Found, protocol: string, port: string | undefined, type: number): ZoneAnswer {
   const isAsked = port !== undefined && isOfType(type, 'SRV');
   const offers = offersOf(
@@ -241,7 +241,7 @@ function srvAnswer(most: number, offers: Iterable<Offer>): ZoneAnswer | undefine
   return answers.size === 0 ? undefined : records([...answers.values()], [...targets.values()]);
 }
 
-/** For names such as hostname.service.namespace.svc or 10-0-0-7.service.namespace.svc. */
+/** Answers questions for names such as hostname.service.namespace.svc or 10-0-0-7.service.namespace.svc. */
 function endpoint({ data, service, canonical, most }: Found, label: string, type: number): ZoneAnswer {
   const matching = [...data.endpointsLabelled(service.namespace, service.name, label)];
   if (matching.length === 0) return NONE;
@@ -257,7 +257,7 @@ function endpoint({ data, service, canonical, most }: Found, label: string, type
   );
 }
 
-/** For names such as 10-0-0-7.namespace.pod. The answer is the address that the name contains. */
+/** Answers questions for names such as 10-0-0-7.namespace.pod. The answer is the address that the name contains. */
 function podAnswer(labels: string[], type: number, data: ZoneData): ZoneAnswer {
   const [namespace, pod] = labels;
   if (namespace === undefined) return { kind: 'noData' };
@@ -267,7 +267,7 @@ function podAnswer(labels: string[], type: number, data: ZoneData): ZoneAnswer {
   return addressBytes(text) === undefined ? NONE : ofType(type, [address(text)]);
 }
 
-/** For names such as 7.0.0.10.in-addr.arpa. `labels`: the labels before `arpa`. */
+/** Answers questions for names such as 7.0.0.10.in-addr.arpa. `labels`: the labels before `arpa`. */
 function reverseAnswer(labels: readonly string[], type: number, domain: string, data: ZoneData): ZoneAnswer {
   const key = reverseKey(labels);
   if (key === undefined) return { kind: 'foreign' };

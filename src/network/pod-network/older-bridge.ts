@@ -18,7 +18,7 @@ export interface MoveOptions extends Instance {
   signal: AbortSignal;
 }
 
-/** Does nothing if the bridge has no ports. */
+/** Moves the sandboxes off the bridge. Does nothing if the bridge has no ports. */
 export async function moveOffBridge(options: MoveOptions): Promise<void> {
   const { bridge, signal } = options;
   const ports = await readLinks(['link', 'show', 'master', bridge], signal);

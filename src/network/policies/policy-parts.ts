@@ -65,7 +65,7 @@ export function baseRules(): Part {
   return { chains, sets };
 }
 
-/** For a policy whose rules nft(8) rejects. */
+/** Returns empty chains for a policy whose rules nft(8) rejects. */
 export const chainsThatAllowNothing = ({ isolates }: CompiledPolicy): Chain[] =>
   Object.values(isolates).flatMap((name) => [
     { name, rules: [] },

@@ -19,8 +19,8 @@ export interface Slots {
 export const NO_SLOTS: Slots = { targets: [], cluster: { start: 0, count: 0 }, local: { start: 0, count: 0 } };
 
 /**
- * Assigns the slots: first the endpoints for local traffic only, then those for both policies, then the others, so that the endpoints of
- * each policy have consecutive slots. `previous`: the last result for the port.
+ * Assigns the slots: first the endpoints for local traffic only, then the endpoints for both policies, then the others, so that the
+ * endpoints of each policy have consecutive slots. `previous`: the last result for the port.
  */
 export function* assignSlots(
   { cluster, local }: Pick<UsableEndpoints, 'cluster' | 'local'>,
