@@ -39,7 +39,7 @@ export function openLogFile(path: string): LogFile {
   };
 }
 
-/** If the copy fails, `<path>.1` is removed, because an incomplete copy would only take up space. */
+/** Copies the log to `<path>.1`. If the copy fails, `<path>.1` is removed, because an incomplete copy would only take up space. */
 function keepPrevious(path: string): void {
   const previous = `${path}.1`;
   try {

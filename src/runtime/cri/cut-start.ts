@@ -7,7 +7,7 @@
  */
 import type { ContainerStatus } from './responses.ts';
 
-/** Does not match `failed to start containerd task`, because the process may then have run. */
+/** The messages of starts that were cut. Does not match `failed to start containerd task`, because the process may then have run. */
 const MESSAGE =
   /^failed to create containerd task: (?:(?:failed to create shim task: )?context canceled(?:: unknown)?|task \S+: already exists)$/;
 

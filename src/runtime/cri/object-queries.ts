@@ -6,9 +6,9 @@ import type { ContainerStatus, ListedContainer, ListedSandbox, SandboxStatus } f
 const SERVICE = 'runtime.v1.RuntimeService';
 
 export interface ObjectQueries {
-  /** The sandboxes match all fields of the filter that are set. Their states are those that CRI reports, even if events are newer. */
+  /** The sandboxes match all fields of the filter that are set. Their states are as CRI reports them, even if events are newer. */
   listSandboxes(filter: { id?: string; labels?: Labels }, signal: AbortSignal): Promise<ListedSandbox[]>;
-  /** The containers match all fields of the filter that are set. Their states are those that CRI reports, even if events are newer. */
+  /** The containers match all fields of the filter that are set. Their states are as CRI reports them, even if events are newer. */
   listContainers(
     filter: { id?: string; sandboxId?: string; labels?: Labels },
     signal: AbortSignal,

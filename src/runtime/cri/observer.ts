@@ -35,7 +35,10 @@ export interface Observer extends ObjectQueries {
   observe(podUid: string, signal: AbortSignal): Promise<PodObservation>;
 }
 
-/** `scope`: labels. `shimExits`: exits that containerd itself may not know. */
+/**
+ * `scope`: the labels that all sandboxes and containers of this lifepod instance have. `shimExits`: exits that containerd itself may not
+ * know.
+ */
 export function createObserver(
   connection: Connection,
   facts: Facts,

@@ -29,7 +29,7 @@ type Answer = (error: { code: number; details: string } | null, response?: objec
 let folder: string;
 let server: Server;
 let runtime: ContainerRuntime;
-/** Not called for Version. */
+/** Answers each call to the runtime, except the method Version. */
 let handle: (answer: Answer) => void;
 
 beforeEach(async () => {

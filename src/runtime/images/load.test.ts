@@ -313,7 +313,7 @@ test('a runtime that does not answer at all is not reported as one that ended me
   expect((await rejection(load([file]))).message).toContain('ENOENT');
 });
 
-/** CRI does not list the image before a step assigns the name. */
+/** Installs a ctr that assigns no name: CRI lists the image only when a step of the test has assigned it. */
 const installSlowCtr = (): void => installCtr('cat > stdin');
 
 test('the load waits up to 30 seconds until CRI lists the image', async () => {

@@ -19,7 +19,10 @@ interface Stream {
   ended: Promise<void>;
 }
 
-/** The result adds a listener, removes it when `signal` aborts, and then resolves. The stream is open as long as it has a listener. */
+/**
+ * Returns a function that adds a listener, removes it when `signal` aborts, and then resolves. The stream is open as long as it has a
+ * listener.
+ */
 export function shareEvents(follow: Follow): (listener: Listener, signal: AbortSignal) => Promise<void> {
   let current: Stream | undefined;
   const open = (): Stream => {
