@@ -159,7 +159,7 @@ function smallest(
   return best?.volume;
 }
 
-/** Binary search. If `holds` is true for a volume, it must be true for all later volumes. */
+/** Returns the index of the first volume for which `holds` is true, by binary search. `holds` must also be true for all later volumes. */
 function firstWhere(volumes: readonly Sized[], holds: (item: Sized) => boolean): number {
   let [from, to] = [0, volumes.length];
   while (from < to) {
