@@ -151,7 +151,7 @@ async function scheduleOne(scheduler: Scheduler, key: string): Promise<void> {
   await bind(scheduler, pod, placement.node);
 }
 
-/** Preempts Pods of lower priority if that lets `pod` fit. */
+/** Reports why `pod` cannot be scheduled, and preempts Pods of lower priority if that lets it fit. */
 async function reportFailure(scheduler: Scheduler, pod: Pod, message: string): Promise<void> {
   const { nodes, budgets, storage, placed, events, writes } = scheduler;
   // While a claim is being bound, the informer may not have received its volume yet. That is not a failure: the next change of the claim
