@@ -88,6 +88,10 @@ async function read(options: LogOptions, until?: string): Promise<string[]> {
   }
   return text.trimEnd().split('\n');
 }
+async function execute(...command: string[]): Promise<void> {
+  const { containers = [] } = (await real.runtime.observeAll(signal)).get(uidOf(created)) ?? {};
+  await real.runtime.execSync(containers[0]?.id ?? '', command, 10_000, signal);
+}
 const folder = (): string => join(real.where.dataDir, 'logs', 'pods', `default_writer_${created.metadata.uid}`, 'app');
 
 test('following a log continues across rotations and loses no line', async () => {
@@ -116,7 +120,12 @@ const rotatedToTheEnd = (): Promise<void> =>
   });
 
 test('rotation keeps the newest files and compresses all but the newest rotated file', async () => {
-  const files = await rotatedFiles(join(folder(), '0.log'));
+  let files = await rotatedFiles(join(folder(), '0.log'));
+  // On a busy machine, the container may have written all its lines before the second rotation.
+  for (; files.length < MAX_FILES - 1; files = await rotatedFiles(join(folder(), '0.log'))) {
+    await execute('sh', '-c', `yes "a line that fills the file" | head -n 5000 > /proc/1/fd/1`);
+    await rotatedToTheEnd();
+  }
   const name = /0\.log\.\d{8}-\d{6}(-\d{3})?(\.gz)?$/;
   expect(files.map((file) => name.exec(file)?.[2])).toEqual(['.gz', '.gz', undefined]);
   expect(readdirSync(folder())).toHaveLength(MAX_FILES);
@@ -125,13 +134,12 @@ test('rotation keeps the newest files and compresses all but the newest rotated 
   expect(sizes[2]).toBeGreaterThanOrEqual(MAX_BYTES);
   const oldest = gunzipSync(readFileSync(files[0] ?? '')).toString();
   expect(oldest.length).toBeGreaterThanOrEqual(MAX_BYTES);
-  expect(oldest).toMatch(/^\d{4}-\d\d-\d\dT\S+ std(out|err) F line \d+/);
+  expect(oldest).toMatch(/^\d{4}-\d\d-\d\dT\S+ std(out|err) F (a )?line /);
 });
 
 test('reading a log without following reads the current file only, as upstream does', async () => {
-  const { containers = [] } = (await real.runtime.observeAll(signal)).get(uidOf(created)) ?? {};
   for (const count of [1, 2, 3, 4]) {
-    await real.runtime.execSync(containers[0]?.id ?? '', ['kill', '-USR1', '1'], 10_000, signal);
+    await execute('kill', '-USR1', '1');
     await read({ follow: true, tailLines: count }, 'a line later\n'.repeat(count));
   }
   const current = readFileSync(join(folder(), '0.log'), 'utf8').trimEnd().split('\n');
