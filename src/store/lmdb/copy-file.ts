@@ -3,15 +3,14 @@ import { chmod, mkdir, open, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { syncFolder } from '../../platform/files.ts';
 import { diskFull } from './commit-failure.ts';
+import { isFull } from './data-file.ts';
 import { hasSpace, openTables, type Tables } from './tables.ts';
 
-/** FULL_TEXT is for LMDB's copy, whose error has no code, but only the text of strerror(3). */
-const FULL_CODES: readonly unknown[] = ['ENOSPC', 'EDQUOT'];
+/** For LMDB's copy, whose error has no code, but only the text of strerror(3). */
 const FULL_TEXT = /no space left on device|quota exceeded/i;
 
 function copyFailure(folder: string, error: unknown): unknown {
-  const { code, message } = error as NodeJS.ErrnoException;
-  return FULL_CODES.includes(code) || FULL_TEXT.test(message) ? diskFull(folder, error) : error;
+  return isFull(error) || FULL_TEXT.test((error as Error).message) ? diskFull(folder, error) : error;
 }
 
 /**

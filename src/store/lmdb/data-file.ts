@@ -157,7 +157,9 @@ export class DataFile {
   }
 }
 
-const isFull = (error: unknown): boolean => ['ENOSPC', 'EDQUOT'].includes((error as NodeJS.ErrnoException).code ?? '');
+/** Whether an error of the file system means that the disk is full or the disk quota is used up. */
+export const isFull = (error: unknown): boolean =>
+  ['ENOSPC', 'EDQUOT'].includes((error as NodeJS.ErrnoException).code ?? '');
 
 const firstFree = (last: number): number => (last + 1) * PAGE_BYTES;
 
