@@ -73,7 +73,7 @@ test.each<[Error, string]>([
 test('a user whose KUBECONFIG is that of another engine learns the option that selects this engine for root', () => {
   const text = (words: string[]): string => failureText(new NeedsRootError(), words, false, {}, () => ['/d']);
   expect(text(['backup', 'f'])).toBe(
-    "only root can run this command: type 'sudo lifepod backup f'; add '--data-dir /d' to use the engine whose kubeconfig you have",
+    "only root can run this command: type 'sudo lifepod backup f'; add '--data-dir /d' to use another engine",
   );
   for (const given of [['--data-dir', '/e'], ['--data-dir=/e']])
     expect(text(['backup', 'f', ...given])).toMatch(/^only root can run this command: type '[^']+'$/);

@@ -153,9 +153,7 @@ test('the ready and stop lines of an engine with a log in JSON are independent o
 test('if another engine prevents a start, the error names the engine whose kubeconfig the user has', () => {
   const folders = () => ['/d'];
   const taken = 'port 6443 on 127.0.0.1 is in use by another engine of lifepod: start this one with --port 0';
-  expect(startError(taken, DEFAULT_DATA_DIR, {}, folders)).toBe(
-    `${taken}; add '--data-dir /d' to use the engine whose kubeconfig you have`,
-  );
+  expect(startError(taken, DEFAULT_DATA_DIR, {}, folders)).toBe(`${taken}; add '--data-dir /d' to use another engine`);
   expect(startError(taken, '/e', {}, folders)).toBe(taken);
   expect(startError('no space', DEFAULT_DATA_DIR, {}, folders)).toBe('no space');
 });

@@ -82,9 +82,7 @@ test('a folder with a named pipe in place of the lock is not read', () => {
   expect(readableFolders({}, () => [], true, running)).toEqual([]);
 });
 
-test('a command that finds no engine in the default folder names the engines whose kubeconfig the user has', () => {
-  expect(orOtherFolder(DEFAULT_DATA_DIR, USER, () => ['/d'])).toBe(
-    "; add '--data-dir /d' to use the engine whose kubeconfig you have",
-  );
+test('a command that finds no engine in the default folder names the other engines that the user may mean', () => {
+  expect(orOtherFolder(DEFAULT_DATA_DIR, USER, () => ['/d'])).toBe("; add '--data-dir /d' to use another engine");
   expect(orOtherFolder('/given', USER, () => ['/d'])).toBe('');
 });

@@ -1,4 +1,4 @@
-/** Finds the data folders of the engines whose kubeconfigs a user has, so that messages can name the engine that the user means. */
+/** Finds the data folders of the engines that a user may mean, so that messages can name them. */
 import { existsSync, realpathSync } from 'node:fs';
 import { delimiter, dirname, resolve } from 'node:path';
 import { dataDirOfCopy, dataDirsOf, invokingUser } from '../../engine/certificates/user-kubeconfigs.ts';
@@ -60,7 +60,7 @@ export function readableFolders(
 }
 
 /**
- * Returns a phrase with the --data-dir options of the user's engines, for a command that finds no engine in the default data folder;
+ * Returns a phrase with the --data-dir options of readableFolders(), for a command that finds no engine in the default data folder;
  * undefined if there are none, or if `dataDir` is another folder.
  */
 export function otherFolders(dataDir: string, env: NodeJS.ProcessEnv, folders = readableFolders): string | undefined {
@@ -68,7 +68,7 @@ export function otherFolders(dataDir: string, env: NodeJS.ProcessEnv, folders = 
   const others = folders(env).filter((folder) => folder !== dataDir);
   if (others.length === 0) return undefined;
   const options = others.map((folder) => `'--data-dir ${shellQuoted(folder)}'`);
-  return `add ${options.join(' or ')} to use the engine whose kubeconfig you have`;
+  return `add ${options.join(' or ')} to use another engine`;
 }
 
 /** Returns the phrase of otherFolders() after a semicolon; empty if there is none. */

@@ -109,19 +109,28 @@ test('the Pods that an engine has left are counted also for a user who may not r
   expect(podsLeftIn(folder, foreign, () => [])).toBe('unknown');
 });
 
-test('the ways to start the engine of the default folder begin with the engines that the user has', () => {
-  const start = `with 'eval "$(sudo lifepod up --detach)"'`;
-  expect(waysToStart(DEFAULT_DATA_DIR, USER, undefined, () => [])).toBe(`start it ${start}`);
-  expect(waysToStart(DEFAULT_DATA_DIR, USER, undefined, () => [DEFAULT_DATA_DIR, '/e', '/d'])).toBe(
-    `add '--data-dir /e' or '--data-dir /d' to use the engine whose kubeconfig you have, or start another one ${start}`,
-  );
+test('the ways to start the engine of the default folder end with the other engines that the user may mean', () => {
+  const start = `start it with 'eval "$(sudo lifepod up --detach)"'`;
   const isStopped = (folder: string): boolean => folder === '/d';
-  expect(waysToStart(DEFAULT_DATA_DIR, USER, undefined, () => [DEFAULT_DATA_DIR, '/e', '/d'], isStopped)).toBe(
-    `add '--data-dir /e' to use the engine whose kubeconfig you have, or start another one ${start}`,
+  const ways = (folders: string[], stopped = isStopped, remove?: string): string =>
+    waysToStart(
+      DEFAULT_DATA_DIR,
+      USER,
+      undefined,
+      remove,
+      () => folders,
+      stopped,
+      () => undefined,
+    );
+  expect(ways([])).toBe(start);
+  const all = [DEFAULT_DATA_DIR, '/e', '/d'];
+  expect(ways(all, () => false)).toBe(`${start}, or add '--data-dir /e' or '--data-dir /d' to use another engine`);
+  expect(ways(all)).toBe(`${start}, or add '--data-dir /e' to use another engine`);
+  expect(ways(all, isStopped, "end the Pod with 'sudo lifepod down'")).toBe(
+    `${start}, or end the Pod with 'sudo lifepod down', or add '--data-dir /e' to use another engine`,
   );
-  const none = (): undefined => undefined;
-  expect(waysToStart(DEFAULT_DATA_DIR, USER, undefined, () => ['/d'], isStopped, none)).toBe(
-    `start the engine whose kubeconfig you have with 'eval "$(sudo lifepod up --detach --data-dir /d)"', or another one ${start}`,
+  expect(ways(['/d'])).toBe(
+    `${start}, or start the engine in /d with 'eval "$(sudo lifepod up --detach --data-dir /d)"'`,
   );
 });
 

@@ -31,11 +31,15 @@ export function startCommand(
   return hintsFor({ dataDir }, env, undefined, sudo).start();
 }
 
-/** Returns the end of a sentence about an engine that does not run: how to start this or another engine. */
+/**
+ * Returns the end of a sentence about an engine that does not run: how to start it, and other engines that the user may mean. `remove`: how
+ * to remove what it has left, as in "end them with 'lifepod down'".
+ */
 export function waysToStart(
   dataDir: string,
   env: NodeJS.ProcessEnv,
   service?: ServiceState,
+  remove?: string,
   folders = readableFolders,
   isStopped = hasStopped,
   serviceOf = serviceState,
@@ -43,11 +47,13 @@ export function waysToStart(
   const all = folders(env);
   const other = otherFolders(dataDir, env, () => all.filter((folder) => !isStopped(folder)));
   const [stopped] = all.filter((folder) => folder !== dataDir && isStopped(folder));
-  if (other === undefined && stopped !== undefined && otherFolders(dataDir, env, () => all) !== undefined) {
-    const start = startCommand(stopped, env, serviceOf(stopped));
-    return `start the engine whose kubeconfig you have with '${start}', or another one with '${startCommand(dataDir, env, service)}'`;
-  }
-  return `${other === undefined ? 'start it' : `${other}, or start another one`} with '${startCommand(dataDir, env, service)}'`;
+  const isOnlyStopped = other === undefined && otherFolders(dataDir, env, () => all) !== undefined;
+  const startOther =
+    stopped !== undefined && isOnlyStopped
+      ? `start the engine in ${stopped} with '${startCommand(stopped, env, serviceOf(stopped))}'`
+      : undefined;
+  const ways = [`start it with '${startCommand(dataDir, env, service)}'`, remove, other, startOther];
+  return ways.filter((way) => way !== undefined).join(', or ');
 }
 
 /**
@@ -75,16 +81,16 @@ export function notRunning(
   if (launched !== undefined) return engineStarts(dataDir, launched);
   const unusable = service === undefined ? unusableFolder(dataDir) : undefined;
   if (unusable !== undefined) return unusable;
-  const start = waysToStart(dataDir, env, service);
   const down = hintsFor({ dataDir }, env).engine('down');
-  if (!hasDns && (pods === 0 || pods === 'unknown')) return `lifepod is not running in ${dataDir}: ${start}`;
+  const ways = (remove?: string): string => waysToStart(dataDir, env, service, remove && `${remove} with '${down}'`);
+  const what = `lifepod is not running in ${dataDir}`;
+  if (!hasDns && (pods === 0 || pods === 'unknown')) return `${what}: ${ways()}`;
   // The DNS process has survived the engine, so the machine has not been restarted since, and Pods may still run.
   if (pods === 'unknown')
-    return `lifepod is not running in ${dataDir}, but its DNS and its network remain, and Pods may be running: ${start}, or end and remove all of them with '${down}'`;
-  if (pods === 0)
-    return `lifepod is not running in ${dataDir}, but its DNS and its network remain: ${start}, or remove them with '${down}'`;
-  const [some, them] = pods === 1 ? ['one of its Pods', 'it'] : [`${pods} of its Pods`, 'them'];
-  return `lifepod is not running in ${dataDir}, but ${some} may be: ${start}, or end ${them} with '${down}'`;
+    return `${what}, but its DNS and its network remain, and Pods may be running: ${ways('end and remove all of them')}`;
+  if (pods === 0) return `${what}, but its DNS and its network remain: ${ways('remove them')}`;
+  const [some, them] = pods === 1 ? ['one of its Pods', 'the Pod'] : [`${pods} of its Pods`, 'them'];
+  return `${what}, but ${some} may be: ${ways(`end ${them}`)}`;
 }
 
 /**
