@@ -75,8 +75,10 @@ async function cleanUp(dataDir: string, report: (line: string) => void): Promise
 async function startEngine(dataDir: string, signal: AbortSignal): Promise<void> {
   // Without eviction thresholds for the disk, the demo also works on a machine whose disk is nearly full.
   const evictionHard = 'memory.available<100Mi';
-  say(`$ lifepod up --detach --data-dir ${dataDir} --port 0 --eviction-hard '${evictionHard}'`);
-  const options = { dataDir, port: 0, evictionHard, ...(await chooseFreeRanges()) };
+  const ranges = await chooseFreeRanges();
+  const network = `--pod-cidr ${ranges.podCidr} --service-cidr ${ranges.serviceCidr}`;
+  say(`$ lifepod up --detach --data-dir ${dataDir} --port 0 ${network} --eviction-hard '${evictionHard}'`);
+  const options = { dataDir, port: 0, evictionHard, ...ranges };
   say(readyText(await startDetached(options, signal)));
 }
 

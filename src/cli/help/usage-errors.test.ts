@@ -62,6 +62,13 @@ test.each([
   );
 });
 
+test('the command that stops or starts the engine is suggested for the words that other programs use', () => {
+  const commands = ['up', 'down', 'skip'].map((name) => new Command(name));
+  const said = (text: string): string => usageError(text, 'lifepod', { commands, options: [] });
+  expect(said("error: unknown command 'stop'\n(Did you mean skip?)")).toContain("(did you mean 'lifepod down'?)");
+  expect(said("error: unknown command 'start'")).toContain("(did you mean 'lifepod up'?)");
+});
+
 test('the beginning of an option is not taken for a misspelled one', () => {
   const command = new Command('logs').option('--all-containers').option('--tail <lines>').option('--since <duration>');
   command.option('--since-time <time>').addOption(new Option('--all-secret').hideHelp());

@@ -25,12 +25,20 @@ export function usageError(
   return `${shown}${runHint(message, name)}${placeHint(message, name, children)}; see '${name} --help'`;
 }
 
+/** The commands that users of other programs may mean. */
+const MEANT: ReadonlyMap<string, string> = new Map([
+  ['stop', 'down'],
+  ['halt', 'down'],
+  ['start', 'up'],
+]);
+
 /** commander suggests only commands of about the same length, so an abbreviation could lead to another command. */
 function misspelled(message: string, name: string, children: readonly Command[]): string | undefined {
   const [, problem, given = '', list] =
     /^(unknown command '(.*)')(?:\s*\n\(Did you mean (?:one of )?(.*)\?\))?$/s.exec(message) ?? [];
   const longer = given === '' ? [] : children.map((child) => child.name()).filter((each) => each.startsWith(given));
-  const similar = longer.length > 0 ? longer : list?.split(', ');
+  const other = children.map((child) => child.name()).filter((each) => each === MEANT.get(given));
+  const similar = [other, longer, list?.split(', ')].find((each) => each !== undefined && each.length > 0);
   if (similar === undefined) return undefined;
   const meant = similar.map((each) => children.find((child) => child.aliases().includes(each))?.name() ?? each);
   const commands = [...new Set(meant)].map((each) => `'${name} ${each}'`);

@@ -55,7 +55,7 @@ export async function loadImageArchives(options: LoadOptions, files: string[], s
     signal,
   };
   try {
-    // A runtime that does not answer now has not ended meanwhile.
+    // Outside the catch below: if the runtime does not answer yet, the error must not say that it ended during the load.
     await listNames(connection, signal);
     const loaded: string[] = [];
     for (const file of files)

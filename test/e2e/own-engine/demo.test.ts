@@ -43,6 +43,7 @@ test('lifepod demo works without kubectl', async () => {
   });
   expect(result.code, result.stdout + result.stderr).toBe(0);
   expect(result.stdout).not.toContain('kubectl');
+  expect(result.stdout).toMatch(/^\$ lifepod up .* --pod-cidr 10\S+ --service-cidr 10\S+ /m);
   expect(result.stdout).toMatch(/created Pod myapp-pod[\s\S]* Running\n[\s\S]* gone\n/);
   expect(await (await watchLeaks(dataDirOf(result.stdout))).left()).toEqual([]);
 });
