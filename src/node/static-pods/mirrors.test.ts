@@ -141,6 +141,20 @@ describe('mirrors', () => {
     await until(() => stored().length === 0);
   });
 
+  it('a static Pod that has ended and is being removed gets no new mirror', async () => {
+    await start();
+    const deleted = { deletionTimestamp: '2026-01-31T00:00:30Z', deletionGracePeriodSeconds: 30 };
+    const ended = staticPod('s1', { status: { phase: 'Failed' } });
+    run({ ...ended, metadata: { ...ended.metadata, ...deleted } });
+    const other = staticPod('s2');
+    const name = 'other-node-1';
+    statics.set(`default/${name}`, { ...other, metadata: { ...other.metadata, name } });
+    mirrors.changed(`default/${name}`);
+    await until(() => written.length === 1);
+    expect(written).toEqual(['s2 Pending']);
+    expect(mirrorOf('s1')).toBeUndefined();
+  });
+
   it('a mirror of a static Pod that no longer exists is deleted when the node sees it', async () => {
     const { metadata, ...rest } = staticPod('s0');
     const left = { ...metadata, uid: undefined, finalizers: undefined, annotations: { [MIRROR_ANNOTATION]: 's0' } };

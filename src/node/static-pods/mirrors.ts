@@ -6,6 +6,7 @@
  */
 
 import { isMirrorPod, MIRROR_ANNOTATION, mirroredUid } from '../../api/core/v1/pod/mirror.ts';
+import { hasEnded } from '../../api/core/v1/pod/status/final-phase.ts';
 import type { Node, Pod, PodStatus } from '../../api/generated/types.ts';
 import { NODES, PODS } from '../../api/resources.ts';
 import type { Client, ResourceClient } from '../../client/client.ts';
@@ -51,9 +52,11 @@ export function createMirrors(options: MirrorsOptions): Mirrors {
     const found = mirrors.get(fullName);
     if (found !== undefined && !shows(found, pod)) await remove(found, 0);
     if (pod === undefined) return;
+    const graceSeconds = pod.metadata.deletionGracePeriodSeconds;
+    // The API removes the mirror of a Pod that has ended as soon as the mirror is deleted. A new one would end in the same way.
+    if (graceSeconds !== undefined && hasEnded(pod) && !mirrors.has(fullName)) return;
     const mirror = mirrors.get(fullName) ?? (await create(pod));
     await write(mirror, pod.status);
-    const graceSeconds = pod.metadata.deletionGracePeriodSeconds;
     const { deletionTimestamp } = mirror.metadata;
     if (graceSeconds !== undefined && deletionTimestamp === undefined) await remove(mirror, graceSeconds);
   }
