@@ -14,6 +14,6 @@ test('the result of a shutdown of the node names the Pods that had not ended, an
   expect(outcomeLines({ podsLeft: [] })).toEqual([`the Pods have ended; ${again}`]);
   expect(outcomeLines({ podsLeft: ['n/a', 'n/b'] })).toEqual([
     'these Pods had not ended when their grace period was over: n/a, n/b',
-    `any other Pods have ended; ${again}`,
+    `all Pods but these have ended; ${again}`,
   ]);
 });

@@ -80,7 +80,6 @@ export function outcomeLines({ podsLeft }: ShutdownOutcome): string[] {
   if (podsLeft.length === 0) return [`the Pods have ended; ${again}`];
   return [
     `these Pods had not ended when their grace period was over: ${podsLeft.join(', ')}`,
-    // There may be no others.
-    `any other Pods have ended; ${again}`,
+    `all Pods but these have ended; ${again}`,
   ];
 }
