@@ -24,8 +24,9 @@ import { startUnlessRunning } from './detach.ts';
 const PATIENCE_MILLIS = 60_000;
 
 /**
- * Waits while another process ends the engine, then prints the command that sets KUBECONFIG. Rejects with a UserError if the engine does
- * not start, or if an engine runs with other options, in another version, or for a session.
+ * Starts the engine, or uses the one that runs, and prints the command that sets KUBECONFIG when the node is ready. While another process
+ * is stopping an engine, waits for that first. Rejects with a UserError if the engine does not start, if its node is not ready in time, or
+ * if an engine runs with other options, in another version, or is in use by sessions.
  */
 export async function upDetached(options: UpOptions): Promise<void> {
   const say = (line: string): void => void process.stderr.write(`${line}\n`);
@@ -69,7 +70,7 @@ function refusalOfSessionEngine(options: UpOptions, pid: number, hasSessions: bo
   return refusal;
 }
 
-/** Settles like `ready`, but rejects with a UserError about the node if `late` has aborted. */
+/** Settles like `ready`, which rejects when `late` aborts; after such an abort, the error is a UserError about the node instead. */
 async function inTime(dataDir: string, late: AbortSignal, ready: Promise<unknown>): Promise<void> {
   try {
     await ready;

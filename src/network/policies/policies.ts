@@ -8,7 +8,8 @@
  *     API does not have their Pods any more. The rules of the earlier engine stay until then.
  *  2. No container of a Pod is created before the rules contain the Pod with the addresses of its sandbox: see hold().
  *  3. A Pod stays in the rules until its sandbox is detached, even if it has ended, its object is deleted, or another Pod has its name.
- *  4. Changes that arrive while rules are derived or written are part of the next transaction. There are no timers except after a failure.
+ *  4. Changes are written without a delay, and only a retry after a failure waits. Changes that arrive while rules are derived or written
+ *     are part of the next transaction.
  *  5. A policy whose rules nft(8) rejects isolates its Pods and allows nothing.
  */
 import { namedPorts } from '../../api/core/v1/pod/containers.ts';
