@@ -150,7 +150,7 @@ test('the ready and stop lines of an engine with a log in JSON are independent o
   expect(lines).toEqual(Array(3).fill('info json ready'));
 });
 
-test('if another engine prevents a start, the error names the engine whose kubeconfig the user has', () => {
+test('if another engine prevents a start, the error names the other engines that the user may mean', () => {
   const folders = () => ['/d'];
   const taken = 'port 6443 on 127.0.0.1 is in use by another engine of lifepod: start this one with --port 0';
   expect(startError(taken, DEFAULT_DATA_DIR, {}, folders)).toBe(`${taken}; add '--data-dir /d' to use another engine`);
