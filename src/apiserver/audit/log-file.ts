@@ -10,6 +10,7 @@
 import { type FileHandle, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import type { Millis } from '../../machinery/time.ts';
+import { isDiskFull } from '../../platform/folders/written-file.ts';
 import { backupName, expiredBackups, type Retention } from './backups.ts';
 import type { Output } from './sink.ts';
 
@@ -27,8 +28,8 @@ const LINE_BREAK = '\n'.charCodeAt(0);
  */
 export async function openLogFile(options: LogFileOptions): Promise<Output> {
   const file = new LogFile(options);
-  await file.open().catch((error: NodeJS.ErrnoException) => {
-    if (error.code !== 'ENOSPC' && error.code !== 'EDQUOT') throw error;
+  await file.open().catch((error: unknown) => {
+    if (!isDiskFull(error)) throw error;
   });
   return file;
 }

@@ -15,6 +15,7 @@ import { join } from 'node:path';
 import { readProblem } from '../../machinery/read-problem.ts';
 import { badRequest, insufficientStorage } from '../../machinery/status.ts';
 import { UserError, writeFileAtomic } from '../../platform/files.ts';
+import { isDiskFull } from '../../platform/folders/written-file.ts';
 import type { Log } from '../../platform/platform.ts';
 import { rootCommand } from '../../platform/programs/typed-program.ts';
 import { StorageFullError, type Store } from '../../store/store.ts';
@@ -98,8 +99,7 @@ function rotations(dataDir: string, raw: Store, store: EncryptedStore, keys: Key
   };
 }
 
-const isFull = (error: unknown): boolean =>
-  error instanceof StorageFullError || ['ENOSPC', 'EDQUOT'].includes((error as NodeJS.ErrnoException).code ?? '');
+const isFull = (error: unknown): boolean => error instanceof StorageFullError || isDiskFull(error);
 
 function fullText(error: unknown, hasNewKey: boolean): string {
   const { message, path = 'a file' } = error as NodeJS.ErrnoException;

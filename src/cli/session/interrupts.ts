@@ -3,6 +3,7 @@
  * process exits without waiting.
  */
 import { isSessionEngine } from '../../platform/files.ts';
+import { isDiskFull } from '../../platform/folders/written-file.ts';
 import { hintsFor } from '../hints.ts';
 import { SIGNAL_CODES } from '../signals.ts';
 import { mayLeaveObjects } from './session-records.ts';
@@ -20,8 +21,8 @@ export interface Interrupts {
 const CLOSED_PIPE_CODE = 141;
 
 /** Returns the exit code after an error of standard output. */
-export const outputErrorCode = ({ code = '' }: NodeJS.ErrnoException): number =>
-  ['ENOSPC', 'EDQUOT', 'EFBIG'].includes(code) ? 1 : CLOSED_PIPE_CODE;
+export const outputErrorCode = (error: NodeJS.ErrnoException): number =>
+  isDiskFull(error) || error.code === 'EFBIG' ? 1 : CLOSED_PIPE_CODE;
 
 /** Calls `leave` with the first exit code at the third interruption and at each later one. */
 export function createInterrupts(leave: (exitCode: number) => void): Interrupts {

@@ -1,5 +1,9 @@
 import { fstatSync, writeSync } from 'node:fs';
 
+/** Returns whether an error of the file system means that the disk is full or the disk quota is used up. */
+export const isDiskFull = (error: unknown): boolean =>
+  ['ENOSPC', 'EDQUOT'].includes((error as NodeJS.ErrnoException).code ?? '');
+
 /** Calls `write` and returns its result. Adds the path to an error, because the error of a failed write lacks it. */
 export function namingFile<T>(path: string, write: () => T): T {
   try {

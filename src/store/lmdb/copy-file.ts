@@ -2,15 +2,15 @@
 import { chmod, mkdir, open, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { syncFolder } from '../../platform/files.ts';
+import { isDiskFull } from '../../platform/folders/written-file.ts';
 import { diskFull } from './commit-failure.ts';
-import { isFull } from './data-file.ts';
 import { hasSpace, openTables, type Tables } from './tables.ts';
 
 /** For LMDB's copy, whose error has no code, but only the text of strerror(3). */
 const FULL_TEXT = /no space left on device|quota exceeded/i;
 
 function copyFailure(folder: string, error: unknown): unknown {
-  return isFull(error) || FULL_TEXT.test((error as Error).message) ? diskFull(folder, error) : error;
+  return isDiskFull(error) || FULL_TEXT.test((error as Error).message) ? diskFull(folder, error) : error;
 }
 
 /**

@@ -7,6 +7,7 @@
  */
 import { statfsSync, statSync } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
+import { isDiskFull } from '../../platform/folders/written-file.ts';
 import type { StoreEvent } from '../store.ts';
 import { eventValue } from '../transaction.ts';
 
@@ -108,7 +109,7 @@ export class DataFile {
       if (this.#hasHoles) await this.#fillHoles();
       await this.#extend(Math.ceil((firstFree(last) + wanted) / PIECE_BYTES) * PIECE_BYTES);
     } catch (error) {
-      if (!isFull(error)) throw error;
+      if (!isDiskFull(error)) throw error;
     }
     if (this.#room(last) >= wanted) return true;
     // With so many free pages, enough should be adjacent even for large values, so that LMDB does not use the room at the end.
@@ -144,7 +145,7 @@ export class DataFile {
       for (; at < end; at += PIECE_BYTES) await writeAll(file, zeros, at);
     } catch (error) {
       await file.truncate(at);
-      if (!isFull(error)) throw error;
+      if (!isDiskFull(error)) throw error;
     }
     // A file system with delayed allocation may allocate the blocks only during this call.
     await file.datasync();
@@ -156,10 +157,6 @@ export class DataFile {
     return bfree * bsize;
   }
 }
-
-/** Whether an error of the file system means that the disk is full or the disk quota is used up. */
-export const isFull = (error: unknown): boolean =>
-  ['ENOSPC', 'EDQUOT'].includes((error as NodeJS.ErrnoException).code ?? '');
 
 const firstFree = (last: number): number => (last + 1) * PAGE_BYTES;
 

@@ -9,11 +9,12 @@ import { chmod, mkdir, open as openFile, rm, stat, writeFile } from 'node:fs/pro
 import { join } from 'node:path';
 import { type Database, open, type RootDatabase } from 'lmdb';
 import { UserError } from '../../platform/files.ts';
+import { isDiskFull } from '../../platform/folders/written-file.ts';
 import type { HistoryRecord, UndoChange } from '../history.ts';
 import type { RangeOptions, RangeResult, StoredValue } from '../store.ts';
 import { comparableKey, firstValues, isKey, type NewestState, prefixEnd } from '../transaction.ts';
 import { diskFull } from './commit-failure.ts';
-import { type Commit, DataFile, isFull, type PageUse } from './data-file.ts';
+import { type Commit, DataFile, type PageUse } from './data-file.ts';
 
 type CurrentRow = [createRevision: number, modRevision: number, value: Uint8Array];
 type HistoryRow = ([key: string] | [key: string, ...CurrentRow])[];
@@ -50,7 +51,7 @@ export async function openTables(directory: string): Promise<Tables> {
     await beginFreeList(tables);
     return tables;
   } catch (error) {
-    if (isFull(error)) throw diskFull(directory, error);
+    if (isDiskFull(error)) throw diskFull(directory, error);
     const hint = 'check that this is a data folder of lifepod, is intact, and belongs to this user';
     throw new UserError(`cannot open the store in ${directory}: ${(error as Error).message}; ${hint}`, {
       cause: error,
