@@ -13,6 +13,7 @@ import { open, readdir, rename, rm, stat, truncate } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
+import { isDiskFull } from '../../platform/folders/written-file.ts';
 
 export interface LogLimits {
   maxBytes: number;
@@ -184,7 +185,7 @@ async function keepEnd(file: string, maxBytes: number, unfinished: string): Prom
     await rename(unfinished, file);
   } catch (error) {
     await rm(unfinished, { force: true });
-    if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error;
+    if (!isDiskFull(error)) throw error;
     await truncate(file, maxBytes);
   }
 }
