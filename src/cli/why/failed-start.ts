@@ -1,27 +1,12 @@
 /** Explains why a container cannot be started: its command, its settings, or an object that it needs. Pure. */
-import type { ContainerStateTerminated, Pod } from '../../api/generated/types.ts';
+import type { ContainerStateTerminated } from '../../api/generated/types.ts';
 import { END_UNKNOWN } from '../../lifecycle/view.ts';
 import { shellQuoted } from '../../platform/programs/typed-program.ts';
 import { fullDiskText } from '../../runtime/full-disk.ts';
 import { itsImage, lacksImage } from '../pod-containers.ts';
 import { imageRemedies, lackOfImage } from './images.ts';
-import {
-  type Action,
-  called,
-  type Explanation,
-  eventLine,
-  eventOf,
-  type Living,
-  lastStep,
-  oneLine,
-  type Shown,
-} from './subject.ts';
-
-export interface Finding {
-  /** A verb phrase that follows the name of the container or of the Pod and names the cause. */
-  cause: string;
-  actions: Action[];
-}
+import { type Finding, type Needing, objectFinding } from './needs/objects.ts';
+import { called, type Explanation, eventLine, eventOf, type Living, lastStep, oneLine, type Shown } from './subject.ts';
 
 export function failedStart(subject: Living, shown: Shown, reason: string, message: string): Explanation {
   const text = oneLine(message) || reason;
@@ -186,8 +171,6 @@ function imageFinding(text: string): Finding | undefined {
   );
 }
 
-type Needing = Pick<Living, 'namespace' | 'hints' | 'pod'>;
-
 /** Explains the message about a volume that cannot be mounted; undefined if no remedy is known. */
 export const volumeFinding = (subject: Needing, text: string): Finding | undefined =>
   objectFinding(subject, text) ?? folderFinding(subject, text) ?? claimFinding(subject, text) ?? diskFinding(text);
@@ -230,61 +213,4 @@ function claimFinding({ hints }: Needing, text: string): Finding | undefined {
       },
     ],
   };
-}
-
-const KINDS: Readonly<Record<string, string>> = { configmap: 'ConfigMap', secret: 'Secret' };
-const CREATE: Readonly<Record<string, string>> = { configmap: 'create configmap', secret: 'create secret generic' };
-
-function objectFinding({ namespace, hints, pod }: Needing, text: string): Finding | undefined {
-  const [, type = '', name] = /\b(configmap|secret) "(?:[^"/]*\/)?([^"/]+)" not found/.exec(text) ?? [];
-  if (name !== undefined) {
-    const keys = neededKeys(pod, type === 'secret' ? 'secret' : 'configmap', name);
-    const literals = (keys.length > 0 ? keys : ['KEY']).map((key) => `--from-literal=${key}=VALUE`).join(' ');
-    return {
-      cause: `needs the ${KINDS[type]} ${name}, which does not exist in namespace ${namespace}`,
-      actions: [
-        {
-          description: `create the ${KINDS[type]}, and the node retries automatically`,
-          command: hints.kubectl(`${CREATE[type]} ${name} -n ${namespace} ${literals}`),
-        },
-      ],
-    };
-  }
-  const [, key, kind = '', holder] =
-    /couldn't find key (\S+) in (ConfigMap|Secret) (?:[^/\s]*\/)?([^\s:,]+)/.exec(text) ?? [];
-  if (holder === undefined) return undefined;
-  return {
-    cause: `needs the key ${key} of the ${kind} ${holder}, which does not have this key`,
-    actions: [
-      {
-        description: 'add the key, and the node retries automatically',
-        command: hints.kubectl(`edit ${kind.toLowerCase()} ${holder} -n ${namespace}`),
-      },
-    ],
-  };
-}
-
-interface Reference {
-  name?: string | undefined;
-  key?: string;
-  items?: { key: string }[] | undefined;
-  optional?: boolean | undefined;
-}
-
-/** Returns the keys of the object that the Pod names, without duplicates and optional references. */
-function neededKeys({ spec }: Pod, type: 'configmap' | 'secret', name: string): string[] {
-  const isSecret = type === 'secret';
-  const containers = [...(spec?.initContainers ?? []), ...(spec?.containers ?? []), ...(spec?.deferContainers ?? [])];
-  const variables = containers
-    .flatMap(({ env = [] }) => env)
-    .map(({ valueFrom }): Reference | undefined => valueFrom?.[isSecret ? 'secretKeyRef' : 'configMapKeyRef']);
-  const volumes = (spec?.volumes ?? []).flatMap(({ configMap, secret, projected }): (Reference | undefined)[] => [
-    isSecret ? secret && { ...secret, name: secret.secretName } : configMap,
-    ...(projected?.sources ?? []).map((source): Reference | undefined => (isSecret ? source.secret : source.configMap)),
-  ]);
-  const keys = [...variables, ...volumes].flatMap((each) => {
-    if (each === undefined || each.name !== name || each.optional === true) return [];
-    return each.key ?? each.items?.map(({ key }) => key) ?? [];
-  });
-  return [...new Set(keys)];
 }

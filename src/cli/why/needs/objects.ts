@@ -1,0 +1,144 @@
+/** Explains messages of the node about objects and other things of the API that a Pod refers to. Pure. */
+import { containersOf } from '../../../api/core/v1/pod/containers.ts';
+import type { Pod, Volume } from '../../../api/generated/types.ts';
+import { type Action, type Living, listed } from '../subject.ts';
+
+export interface Finding {
+  /** A verb phrase that follows the name of the container or of the Pod and names the cause. */
+  cause: string;
+  actions: Action[];
+}
+
+export type Needing = Pick<Living, 'namespace' | 'hints' | 'pod'>;
+
+type Kind = 'ConfigMap' | 'Secret';
+
+const CREATE: Readonly<Record<Kind, string>> = { ConfigMap: 'create configmap', Secret: 'create secret generic' };
+
+/** Explains a message about an object, a key, a container or a variable that does not exist; undefined for other messages. */
+export const objectFinding = (subject: Needing, text: string): Finding | undefined =>
+  missingObject(subject, text) ??
+  missingKey(subject, text) ??
+  missingAccount(subject, text) ??
+  missingContainer(subject, text) ??
+  missingVariable(text);
+
+function missingObject({ namespace, hints, pod }: Needing, text: string): Finding | undefined {
+  const [, type, name] = /\b(configmap|secret) "(?:[^"/]*\/)?([^"/]+)" not found/.exec(text) ?? [];
+  if (name === undefined) return undefined;
+  const kind = type === 'secret' ? 'Secret' : 'ConfigMap';
+  const keys = referencesOf(pod, kind).flatMap((each) => (each.name === name ? keysOf(each) : []));
+  const literals = (keys.length > 0 ? [...new Set(keys)] : ['KEY'])
+    .map((key) => `--from-literal=${key}=VALUE`)
+    .join(' ');
+  return {
+    cause: `needs the ${kind} ${name}, which does not exist in namespace ${namespace}`,
+    actions: [
+      {
+        description: `create the ${kind}, and the node retries automatically`,
+        command: hints.kubectl(`${CREATE[kind]} ${name} -n ${namespace} ${literals}`),
+      },
+    ],
+  };
+}
+
+function missingKey({ namespace, hints, pod }: Needing, text: string): Finding | undefined {
+  const [, ofVariable, kind, holder] =
+    /couldn't find key (\S+) in (ConfigMap|Secret) (?:[^/\s]*\/)?([^\s:,]+)/.exec(text) ?? [];
+  if (ofVariable !== undefined && holder !== undefined) return ofKey(ofVariable, kind as Kind, [holder]);
+  // Upstream's message about a volume does not name the object, but all objects of the volume may be known from the spec.
+  const [, type, key] = /references non-existent (config|secret) key: (\S+)/.exec(text) ?? [];
+  if (key === undefined) return undefined;
+  const volume = /for volume "([^"]+)"/.exec(text)?.[1];
+  const volumes = (pod.spec?.volumes ?? []).filter(({ name }) => volume === undefined || name === volume);
+  const wanted: Kind = type === 'secret' ? 'Secret' : 'ConfigMap';
+  const holders = volumes.flatMap((each) =>
+    ofVolume(each, wanted).flatMap((source) => (keysOf(source).includes(key) ? (source.name ?? []) : [])),
+  );
+  return holders.length === 0 ? undefined : ofKey(key, wanted, [...new Set(holders)]);
+
+  function ofKey(missing: string, of: Kind, names: readonly string[]): Finding {
+    return {
+      cause: `needs the key ${missing} of the ${of} ${names.join(' or ')}, which does not have this key`,
+      actions: names.map((name) => ({
+        description: 'add the key, and the node retries automatically',
+        command: hints.kubectl(`edit ${of.toLowerCase()} ${name} -n ${namespace}`),
+      })),
+    };
+  }
+}
+
+/** Admission refuses a Pod without its ServiceAccount, so the account has been deleted since. */
+function missingAccount({ namespace, hints }: Needing, text: string): Finding | undefined {
+  const [, name] = /failed to fetch token: serviceaccounts "([^"]+)" not found/.exec(text) ?? [];
+  if (name === undefined) return undefined;
+  return {
+    cause: `needs a token of the ServiceAccount ${name}, which does not exist in namespace ${namespace}`,
+    actions: [
+      {
+        description: 'create the ServiceAccount, and the node retries automatically',
+        command: hints.kubectl(`create serviceaccount ${name} -n ${namespace}`),
+      },
+    ],
+  };
+}
+
+/** Source: src/node/container/downward.ts (the message). The runtime has a similar one, with an ID instead of a name. */
+function missingContainer({ pod }: Needing, text: string): Finding | undefined {
+  const [, name] = /(?:^|: )container (\S+) not found$/.exec(text) ?? [];
+  const isInPod = containersOf(pod).some((each) => each.name === name);
+  if (name === undefined || isInPod || !resourceContainers(pod).has(name)) return undefined;
+  return {
+    cause: `refers to the resources of a container ${name} (resourceFieldRef), which the Pod does not have`,
+    actions: [{ description: 'correct the containerName of the resourceFieldRef, and recreate the Pod' }],
+  };
+}
+
+/** Returns the names that occur as containerName in a resourceFieldRef. */
+function resourceContainers(pod: Pod): ReadonlySet<string> {
+  const variables = containersOf(pod).flatMap(({ env = [] }) => env.map(({ valueFrom }) => valueFrom));
+  const files = (pod.spec?.volumes ?? []).flatMap(({ downwardAPI, projected }) => [
+    ...(downwardAPI?.items ?? []),
+    ...(projected?.sources ?? []).flatMap((source) => source.downwardAPI?.items ?? []),
+  ]);
+  return new Set([...variables, ...files].flatMap((each) => each?.resourceFieldRef?.containerName ?? []));
+}
+
+/** Source: src/node/container/expand.ts (the message). */
+function missingVariable(text: string): Finding | undefined {
+  const [, names] = /^missing value for (.+)$/.exec(text) ?? [];
+  if (names === undefined) return undefined;
+  const are = names.includes(', ');
+  return {
+    cause: `cannot mount a subPathExpr: the variable${are ? 's' : ''} ${listed(names.split(', '))} in it ${are ? 'have' : 'has'} no value in its env`,
+    actions: [{ description: 'set the variable in its env, or correct the subPathExpr, and recreate the Pod' }],
+  };
+}
+
+interface Reference {
+  name?: string | undefined;
+  key?: string;
+  items?: { key: string }[] | undefined;
+  optional?: boolean | undefined;
+}
+
+/** Returns the keys that must exist. */
+const keysOf = ({ key, items = [], optional }: Reference): string[] =>
+  optional === true ? [] : key === undefined ? items.map((item) => item.key) : [key];
+
+function ofVolume({ configMap, secret, projected }: Volume, kind: Kind): Reference[] {
+  const isSecret = kind === 'Secret';
+  const own = isSecret ? secret && { ...secret, name: secret.secretName } : configMap;
+  const sources = (projected?.sources ?? []).map((source) => (isSecret ? source.secret : source.configMap));
+  return [own, ...sources].filter((each) => each !== undefined);
+}
+
+function referencesOf(pod: Pod, kind: Kind): Reference[] {
+  const variables = containersOf(pod)
+    .flatMap(({ env = [] }) => env)
+    .flatMap(({ valueFrom }): Reference[] => {
+      const reference = kind === 'Secret' ? valueFrom?.secretKeyRef : valueFrom?.configMapKeyRef;
+      return reference === undefined ? [] : [reference];
+    });
+  return [...variables, ...(pod.spec?.volumes ?? []).flatMap((volume) => ofVolume(volume, kind))];
+}
