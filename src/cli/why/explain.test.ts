@@ -417,8 +417,36 @@ explains({
         waiting('app', 'CreateContainerConfigError', 'container has runAsNonRoot and image will run as root'),
       ],
     },
-    sentence: /runAsNonRoot/,
+    sentence: 'p cannot start: container app may not run as root (runAsNonRoot), but its image runs as root.',
+    evidence: ['CreateContainerConfigError: container has runAsNonRoot and image will run as root'],
     advice: /^give it a runAsUser above 0/,
+  },
+  'a runAsUser of 0 despite runAsNonRoot': {
+    status: {
+      containerStatuses: [
+        waiting(
+          'app',
+          'CreateContainerConfigError',
+          'container\'s runAsUser breaks non-root policy (pod: "p_n(u)", container: app)',
+        ),
+      ],
+    },
+    sentence: 'p cannot start: container app may not run as root (runAsNonRoot), but its runAsUser is 0.',
+    advice: /^give it a runAsUser above 0, or set runAsNonRoot to false, and recreate the Pod$/,
+  },
+  'an image with a user name despite runAsNonRoot': {
+    status: {
+      containerStatuses: [
+        waiting(
+          'app',
+          'CreateContainerConfigError',
+          'container has runAsNonRoot and image has non-numeric user (web), cannot verify user is non-root (pod: "p_n(u)", container: app)',
+        ),
+      ],
+    },
+    sentence:
+      'p cannot start: container app may not run as root (runAsNonRoot), but the user of its image is the name web, which may mean root.',
+    advice: /^set runAsUser in its securityContext to the number of this user, /,
   },
   'a subPath that leads out of its volume': {
     status: { containerStatuses: [waiting('app', 'CreateContainerConfigError', 'failed to prepare subPath')] },

@@ -80,11 +80,8 @@ export function startFinding(subject: Needing, reason: string, text: string): Fi
       isFinal ? 'free some space on this disk, and recreate the Pod' : FREE_SPACE,
     );
   }
-  if (/runAsNonRoot|non-root policy/.test(text))
-    return only(
-      `may not run as root, but its user is root or unknown, ${text}`,
-      'give it a runAsUser above 0, or an image with a numeric non-root user, and recreate the Pod',
-    );
+  const user = nonRootFinding(text);
+  if (user !== undefined) return user;
   const cause = `cannot be started, ${text}`;
   if (/target container/.test(text))
     return only(
@@ -100,6 +97,27 @@ export function startFinding(subject: Needing, reason: string, text: string): Fi
 }
 
 const only = (cause: string, description: string): Finding => ({ cause, actions: [{ description }] });
+
+/** Source: src/node/container/container-security.ts (the messages). */
+function nonRootFinding(text: string): Finding | undefined {
+  const cause = 'may not run as root (runAsNonRoot)';
+  if (/runAsUser breaks non-root policy/.test(text))
+    return only(
+      `${cause}, but its runAsUser is 0`,
+      'give it a runAsUser above 0, or set runAsNonRoot to false, and recreate the Pod',
+    );
+  if (/runAsNonRoot and image will run as root/.test(text))
+    return only(
+      `${cause}, but its image runs as root`,
+      'give it a runAsUser above 0, or an image with a numeric non-root user, and recreate the Pod',
+    );
+  const [, user] = /runAsNonRoot and image has non-numeric user \((.*?)\), cannot verify/.exec(text) ?? [];
+  if (user === undefined) return undefined;
+  return only(
+    `${cause}, but the user of its image is the name ${user}, which may mean root`,
+    'set runAsUser in its securityContext to the number of this user, or use an image with a numeric non-root user, and recreate the Pod',
+  );
+}
 
 /** The runtime's message about a program that it cannot execute: the program, and the error. Source: runc's messages. */
 const EXEC_ERROR =
