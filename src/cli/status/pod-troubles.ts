@@ -20,6 +20,7 @@ import {
 } from '../why/node-troubles.ts';
 import { isStopping } from '../why/stops/node-stop.ts';
 import {
+  activeBound,
   conditionOf,
   controllerOf,
   endedWithNode,
@@ -199,16 +200,13 @@ function unreadySince(subject: Living): Millis | undefined {
  * container, or without any run.
  */
 function failedSince(subject: Living): Millis | undefined {
-  const { spec, status } = subject.pod;
-  const { activeDeadlineSeconds } = spec ?? {};
+  const { status } = subject.pod;
   const disruption = conditionOf(subject, 'DisruptionTarget');
-  const started = parseTime(status?.startTime);
-  const isLate = status?.reason === 'DeadlineExceeded' && activeDeadlineSeconds !== undefined && started !== undefined;
   const times = [
     ...shownContainers(subject).map((shown) => parseTime(shown.status.state?.terminated?.finishedAt)),
     disruption?.status === 'True' ? parseTime(disruption.lastTransitionTime) : undefined,
     lastStep(subject, ['Finished'])?.at,
-    isLate ? started + activeDeadlineSeconds * 1000 : undefined,
+    status?.reason === 'DeadlineExceeded' ? activeBound(subject.pod).at : undefined,
   ].filter((time) => time !== undefined);
   return times.length > 0 ? Math.max(...times) : unreadySince(subject);
 }

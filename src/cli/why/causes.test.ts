@@ -194,6 +194,13 @@ explains({
     evidence: ['2 runs, the last one ended 4.00s ago with code 0 (Completed)', `it was stopped: ${LIVENESS}`],
     advice: /^fix what its liveness probe checks.*\nsee its previous output: lifepod logs p -n n -c app --previous$/,
   },
+  'a container whose Pod may not be active until the next restart': {
+    spec: { activeDeadlineSeconds: 60 },
+    status: { ...crashing(0, 'Completed'), startTime: time(50) },
+    steps: unhealthy(0),
+    sentence:
+      'p keeps restarting: the liveness probe of container app failed, the lock is stale; it does not restart, because the activeDeadlineSeconds of the Pod end at 12:00:10 UTC (in 10.0s), before the next attempt.',
+  },
   'a container that fails its liveness probe and has to be killed': {
     status: crashing(137, 'Error'),
     steps: unhealthy(137),

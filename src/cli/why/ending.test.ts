@@ -16,6 +16,12 @@ import {
   waiting,
 } from './explain-fixtures.ts';
 
+const failing = (name: string) =>
+  waiting(name, 'CrashLoopBackOff', `back-off 4s restarting failed container=${name}`, {
+    restartCount: 1,
+    lastState: terminated(1, 'Error', 'no receiver'),
+  });
+
 explains({
   'a defer container that runs': {
     metadata: DELETED,
@@ -84,6 +90,43 @@ explains({
       'p is not gone yet: its defer container bye (1 of 1) failed with exit code 1 and will be retried in 1.00s; deadline 12:00:22 UTC (in 22.0s).',
     evidence: ['its termination began 8.00s ago: Deleted', '2 attempts, the last one: no receiver'],
     advice: /lifepod logs p -n n -c bye\nwait/,
+  },
+  'a defer container whose timeoutSeconds end before its next attempt': {
+    metadata: DELETED,
+    spec: { deferContainers: [{ ...container('bye'), timeoutSeconds: 5 }] },
+    status: {
+      phase: 'Terminating',
+      deferContainerStatuses: [failing('bye')],
+      termination: {
+        reason: 'Deleted',
+        startedAt: time(8),
+        deadline: time(-22),
+        turn: { entry: 'bye', since: time(4) },
+      },
+    },
+    steps: [...(ENDING ?? []), [1, 'BackOff', { ...entry('bye'), attempt: 1, ...until(3) }]],
+    sentence:
+      'p is not gone yet: its defer container bye (1 of 1) failed with exit code 1 and is not tried again, because its timeoutSeconds end at 12:00:01 UTC (in 1.00s), before the next attempt.',
+  },
+  'a defer container whose stage ends with its next attempt': {
+    metadata: DELETED,
+    spec: { deferContainers: [container('bye'), { ...container('log'), trigger: 'PostExit' }] },
+    status: {
+      phase: 'Terminating',
+      deferContainerStatuses: [failing('bye'), waiting('log', 'PendingDefer')],
+      termination: { reason: 'Deleted', startedAt: time(8), deadline: time(-22), preExitDeadline: time(-3) },
+    },
+    steps: [...(ENDING ?? []), [1, 'BackOff', { ...entry('bye'), attempt: 1, ...until(3) }]],
+    sentence:
+      'p is not gone yet: its defer container bye (1 of 2) failed with exit code 1 and is not tried again, because its time ends at 12:00:03 UTC (in 3.00s), before the next attempt.',
+  },
+  'a defer container whose next attempt is due after the deadline of the termination': {
+    metadata: DELETED,
+    spec: { deferContainers: [{ ...container('bye'), trigger: 'PostExit' }] },
+    status: { phase: 'Terminating', deferContainerStatuses: [failing('bye')] },
+    steps: [...(ENDING ?? []), [1, 'BackOff', { ...entry('bye'), attempt: 1, ...until(23) }]],
+    sentence:
+      'p is not gone yet: its defer container bye (1 of 1) failed with exit code 1 and is not tried again, because its time ends at 12:00:22 UTC (in 22.0s), before the next attempt.',
   },
   'a preStop hook that runs': {
     metadata: DELETED,

@@ -25,6 +25,7 @@ import {
   type Shown,
   seeOutput,
   shownContainers,
+  withoutAttempt,
 } from './subject.ts';
 
 interface Turn {
@@ -135,9 +136,14 @@ function retried(subject: Living, { shown, place, evidence, limit }: Turn): Expl
   const start = failedRun(subject, shown.name, failed);
   const attempts = restartCount + 1;
   const next = lastStep(subject, ['BackOff'], shown.name)?.deadline;
-  const again = `will be retried${next === undefined ? '' : ` ${inTime(next, now)}`}`;
+  const text = limit.what === 'deadline' ? 'its time ends' : 'its timeoutSeconds end';
+  const never = withoutAttempt(next, { at: limit.at, text }, now);
+  const again =
+    never === undefined
+      ? `will be retried${next === undefined ? '' : ` ${inTime(next, now)}`}${untilText(limit.at, subject, limit.what)}`
+      : `is not tried again, ${never}`;
   return {
-    sentence: `${still(subject)}: its ${place} ${start === undefined ? `${failureOf(failed)} and` : `${start.cause}; it`} ${again}${untilText(limit.at, subject, limit.what)}.`,
+    sentence: `${still(subject)}: its ${place} ${start === undefined ? `${failureOf(failed)} and` : `${start.cause}; it`} ${again}.`,
     evidence: [
       ...evidence,
       `${attempts} ${attempts === 1 ? 'attempt' : 'attempts'}, the last one: ${oneLine(failed.message) || failed.reason}`,

@@ -137,6 +137,17 @@ explains({
     sentence: 'p is not scheduled: it requires the scheduler mine, which has not handled it.',
     advice: /default-scheduler/,
   },
+  'an image of a Pod that may not be active until the next pull': {
+    spec: { activeDeadlineSeconds: 60 },
+    status: {
+      startTime: time(50),
+      conditions: UNREADY,
+      containerStatuses: [waiting('app', 'ImagePullBackOff', 'not found', { containerID: '' })],
+    },
+    steps: [[5, 'PullFailed', { ...of('app'), ...until(15) }]],
+    sentence:
+      'p waits for the image i of its container app: it cannot be pulled (not found), and the pull is not repeated, because the activeDeadlineSeconds of the Pod end at 12:00:10 UTC (in 10.0s), before the next attempt.',
+  },
   'an image that cannot be pulled': {
     status: {
       conditions: UNREADY,

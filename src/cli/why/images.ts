@@ -9,6 +9,7 @@ import { isProxyFailure, isUnreachable, pullReason, stoppedRegistry } from '../p
 import { type PullOfPod, registryAdvice } from '../registries/registry-advice.ts';
 import {
   type Action,
+  activeBound,
   ago,
   called,
   type Explanation,
@@ -19,6 +20,7 @@ import {
   oneLine,
   type Shown,
   shownContainers,
+  withoutAttempt,
 } from './subject.ts';
 
 export function missingImage(subject: Living, shown: Shown): Explanation {
@@ -62,7 +64,13 @@ function noImage(subject: Living, shown: Shown): string {
   const next = failedPulls(subject, shown).at(-1)?.deadline;
   const { reason = '' } = status.state?.waiting ?? {};
   const isRepeated = !['ErrImageNeverPull', 'InvalidImageName'].includes(reason) && next !== undefined;
-  return `${lackOfImage(status)}${isRepeated ? `, the next attempt is ${inTime(next, subject.now)}` : ''}`;
+  // A defer container runs only after the time of the other containers.
+  const never = shown.kind === 'defer' ? undefined : withoutAttempt(next, activeBound(subject.pod), subject.now);
+  const again =
+    never === undefined
+      ? `the next attempt is ${inTime(next ?? 0, subject.now)}`
+      : `and the pull is not repeated, ${never}`;
+  return `${lackOfImage(status)}${isRepeated ? `, ${again}` : ''}`;
 }
 
 /**

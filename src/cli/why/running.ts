@@ -11,7 +11,6 @@ import {
   eventLine,
   eventOf,
   forTime,
-  inTime,
   type Living,
   lastStep,
   listed,
@@ -21,6 +20,7 @@ import {
   seeTimeline,
   shownContainers,
 } from './subject.ts';
+import { restartText } from './waiting.ts';
 
 export function explainReadiness(subject: Living): Explanation | undefined {
   const { name } = subject;
@@ -114,7 +114,7 @@ export function explainUnready(subject: Living, shown: Shown): Explanation {
 function endedContainer(subject: Living, shown: Shown, ended: ContainerStateTerminated): Explanation {
   const { name, now } = subject;
   const next = lastStep(subject, ['BackOff'], shown.name)?.deadline;
-  const soon = next !== undefined && next > now ? `; it restarts ${inTime(next, now)}` : '';
+  const soon = restartText(subject, next !== undefined && next > now ? next : undefined);
   const { cause, evidence, actions } = endOfRun(subject, shown, ended, false);
   return {
     sentence: `${name} is not ready: ${cause}${soon}.`,

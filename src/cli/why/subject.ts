@@ -142,6 +142,25 @@ const RESOLUTION_MILLIS: Millis = 1000;
 export const clockIn = (at: Millis, now: Millis): string =>
   `${clock(at)} (${now - at < RESOLUTION_MILLIS ? inTime(at, now) : `overdue for ${forTime(at, now)}`})`;
 
+/** When the node stops trying, such as `its timeoutSeconds end`; `at` is undefined if that is not known, or never. */
+export interface Bound {
+  at: Millis | undefined;
+  text: string;
+}
+
+/** Returns a phrase that says why an attempt that is due at `next` never begins; undefined if it may begin. */
+export const withoutAttempt = (next: Millis | undefined, { at, text }: Bound, now: Millis): string | undefined =>
+  next === undefined || at === undefined || next < at
+    ? undefined
+    : `because ${text} at ${clockIn(at, now)}, before the next attempt`;
+
+/** Returns until when the containers of a Pod that does not terminate may run. */
+export function activeBound({ spec, status }: Pod): Bound {
+  const [started, seconds] = [parseTime(status?.startTime), spec?.activeDeadlineSeconds];
+  const at = started === undefined || seconds === undefined ? undefined : started + seconds * 1000;
+  return { at, text: 'the activeDeadlineSeconds of the Pod end' };
+}
+
 export const oneLine = (text: string | undefined): string => (text ?? '').replaceAll(/\s+/g, ' ').trim();
 
 /** `option` is an option of `lifepod logs`, such as --previous. */

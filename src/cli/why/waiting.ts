@@ -8,6 +8,7 @@ import { codeText, endOfRun } from './run-end.ts';
 import { currentStop, hookCause, isStopping, type NodeStop } from './stops/node-stop.ts';
 import { processEvidence } from './stops/pid-one.ts';
 import {
+  activeBound,
   ago,
   called,
   conditionOf,
@@ -24,6 +25,7 @@ import {
   seeStatus,
   shownContainers,
   sidecarsOf,
+  withoutAttempt,
 } from './subject.ts';
 
 const START_REASONS = [
@@ -109,7 +111,7 @@ function restarting(subject: Living, shown: Shown): Explanation {
   const { status } = shown;
   const last = status.lastState?.terminated ?? status.state?.terminated;
   const backOff = lastStep(subject, ['BackOff'], shown.name);
-  const next = backOff?.deadline === undefined ? '' : `; it restarts ${inTime(backOff.deadline, now)}`;
+  const next = restartText(subject, backOff?.deadline);
   if (last === undefined)
     return {
       sentence: `${name} keeps restarting: the end of the last run of ${called(shown)} is unknown${next}.`,
@@ -126,6 +128,13 @@ function restarting(subject: Living, shown: Shown): Explanation {
     ],
     actions,
   };
+}
+
+/** Returns when a container restarts, or why it does not, as a clause after a semicolon; empty if this is not known. */
+export function restartText({ pod, now }: Living, at: Millis | undefined): string {
+  if (at === undefined) return '';
+  const never = withoutAttempt(at, activeBound(pod), now);
+  return never === undefined ? `; it restarts ${inTime(at, now)}` : `; it does not restart, ${never}`;
 }
 
 /**
