@@ -18,6 +18,7 @@ import {
   asRoot,
   isThroughSudo,
   needsSudo,
+  reinstallFirst,
   rootProgram,
   shellQuoted,
   typedProgram,
@@ -62,6 +63,8 @@ export interface Hints {
    * the name of kubectl's command.
    */
   kubectl(words: string): string;
+  /** The end of a sentence with commands of lifepod that a process prints after it has run for long: see reinstallFirst(). */
+  reinstall: string;
   /** Whether systemd runs the engine, so that systemctl starts and stops it. */
   isService: boolean;
   /** The engine that answers requests, in words such as `the engine in /var/lib/lifepod`; undefined if it is not known. */
@@ -124,6 +127,7 @@ export function hintsFor(
     },
     asRoot: (command) => asRoot(command, env, sudo),
     runtime: (text) => runtimeCommands(text, (unit) => serviceCommands(unit, env, sudo)),
+    reinstall: reinstallFirst(env, sudo),
     get isService() {
       return options.isService?.() === true;
     },

@@ -180,13 +180,14 @@ export function stopText(
   env: NodeJS.ProcessEnv,
   isService = hasService(dataDir),
 ): string {
-  const { engine, asRoot } = hintsFor({ dataDir }, env);
+  const { engine, asRoot, reinstall } = hintsFor({ dataDir }, env);
   const start = isService ? asRoot('systemctl start lifepod') : engine('up');
   if (end === 'pods-ended') return 'lifepod has stopped';
-  if (end === 'node-shut-down') return `lifepod has shut down the node and stopped: '${start}' starts it again`;
+  if (end === 'node-shut-down')
+    return `lifepod has shut down the node and stopped: '${start}' starts it again${reinstall}`;
   if (end === 'no-pods')
-    return `lifepod has stopped, and no Pods run: '${start}' starts it again, and '${engine('down')}' removes its network and DNS`;
-  return `lifepod has stopped, and Pods continue to run: '${start}' manages them again, and '${engine('down')}' ends them`;
+    return `lifepod has stopped, and no Pods run: '${start}' starts it again, and '${engine('down')}' removes its network and DNS${reinstall}`;
+  return `lifepod has stopped, and Pods continue to run: '${start}' manages them again, and '${engine('down')}' ends them${reinstall}`;
 }
 
 /** Sends the message to the process that started this one, and disconnects from that process, so that it can exit. */

@@ -131,6 +131,12 @@ test('an engine that stops says whether Pods continue to run, and how to continu
     `lifepod has shut down the node and stopped: 'sudo lifepod up --data-dir /d' starts it again`,
   );
   expect(text('pods-ended')).toBe('lifepod has stopped');
+  // npm has removed the program while the engine ran.
+  const removed = { LIFEPOD_PROGRAM: '/gone/bin/lifepod', PATH: '/gone/bin' };
+  for (const end of ['pods-run', 'no-pods', 'node-shut-down'] as const)
+    expect(stopText(end, '/d', removed, false)).toMatch(
+      /'\S*\/gone\/bin\/lifepod (?:up|down) --data-dir \/d' .* \(first install lifepod again, because \/gone\/bin\/lifepod has been removed\)$/,
+    );
   expect(text('pods-run', true)).toBe(
     `lifepod has stopped, and Pods continue to run: 'sudo systemctl start lifepod' manages them again, and 'sudo lifepod down --data-dir /d' ends them`,
   );

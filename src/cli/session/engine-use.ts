@@ -251,8 +251,9 @@ export async function leaveEngine(
     else if (isClean) await stopUnused(dataDir, output);
     return true;
   } catch (error) {
-    const down = hintsFor({ dataDir }, process.env).engine('down');
-    output.say(errorLine(`the session could not stop its engine: ${failureText(error)}; '${down}' stops it`));
+    const { engine, reinstall } = hintsFor({ dataDir }, process.env);
+    const next = `'${engine('down')}' stops it${reinstall}`;
+    output.say(errorLine(`the session could not stop its engine: ${failureText(error)}; ${next}`));
     return false;
   } finally {
     gate.release();
@@ -269,10 +270,7 @@ async function stopUnused(dataDir: string, { say, detail }: Output): Promise<voi
   const client = await engineClient(dataDir, { say });
   const { items } = await client.resource<Pod>(PODS).list();
   const others = items.filter((pod) => !onlyFinalizersLeft(pod));
-  if (others.length > 0) {
-    say(await keptPodsLine(client, others, hintsFor({ dataDir }, process.env)));
-    return;
-  }
+  if (others.length > 0) return say(await keptPodsLine(client, others, hintsFor({ dataDir }, process.env)));
   const down = await loadDown();
   await down(dataDir, detail);
 }

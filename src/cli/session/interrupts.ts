@@ -42,17 +42,18 @@ export function createInterrupts(leave: (exitCode: number) => void): Interrupts 
   };
 }
 
-/** Returns the beginning of a sentence that ends with what is deleted. */
-export function nextDeletes(dataDir: string): string {
-  const { engine } = hintsFor({ dataDir }, process.env);
-  return `the next '${engine('up FILE')}' or '${engine('down')}' deletes`;
+/** Returns a sentence. `left`: what another process must delete. */
+export function nextDeletes(dataDir: string, left: string): string {
+  const { engine, reinstall } = hintsFor({ dataDir }, process.env);
+  return `the next '${engine('up FILE')}' or '${engine('down')}' deletes ${left}${reinstall}`;
 }
 
 /** Returns what remains when a session leaves without waiting. */
 export function leftBehind(dataDir: string): string {
-  if (mayLeaveObjects(dataDir)) return `${nextDeletes(dataDir)} what is left`;
-  const down = hintsFor({ dataDir }, process.env).engine('down');
-  return `nothing that the session has created is left${isSessionEngine(dataDir) ? `; '${down}' ends its engine` : ''}`;
+  if (mayLeaveObjects(dataDir)) return nextDeletes(dataDir, 'what is left');
+  const { engine, reinstall } = hintsFor({ dataDir }, process.env);
+  const end = isSessionEngine(dataDir) ? `; '${engine('down')}' ends its engine${reinstall}` : '';
+  return `nothing that the session has created is left${end}`;
 }
 
 /** The handlers remain installed, so that no signal ends the process early. */

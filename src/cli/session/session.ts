@@ -131,7 +131,7 @@ async function liveAndLeave(manifests: readonly Manifest[], use: EngineUse, sess
       // The record of the session was in the folder, and no other session may use the folder until `lifepod down` has run.
       if (isDeleted) return 1;
       isClean = end === 'down' || (end === 'failed' && (await cleanUp(use, session)));
-      if (!isClean) session.say(`${nextDeletes(dataDir)} what the session has created`);
+      if (!isClean) session.say(nextDeletes(dataDir, 'what the session has created'));
       return 1;
     },
   );

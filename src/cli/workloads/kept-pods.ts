@@ -18,7 +18,7 @@ export async function keptPodsLine(client: Client, pods: readonly Pod[], hints: 
     deletes.length === 0
       ? ''
       : `; a workload creates its Pods again at the next start until it is deleted: ${shortList(deletes)}`;
-  return `the engine keeps running, because no session has created these Pods: ${names}; '${hints.engine('down')}' ends them${again}`;
+  return `the engine keeps running, because no session has created these Pods: ${names}; '${hints.engine('down')}' ends them${hints.reinstall}${again}`;
 }
 
 /** Resolves with words such as `deployment/web -n default`; undefined if the Pod belongs to no workload. */

@@ -127,6 +127,10 @@ test('the line about Pods that keep an engine running names the workloads that c
   const begin = 'the engine keeps running, because no session has created these Pods';
   const down = "'lifepod down --data-dir /d' ends them";
   expect(await keptPodsLine(client, [bare], HINTS)).toBe(`${begin}: a/bare; ${down}`);
+  const removed = hintsFor({ dataDir: '/d' }, { LIFEPOD_PROGRAM: '/gone/lifepod', PATH: '/gone' }, undefined, false);
+  expect(await keptPodsLine(client, [bare], removed)).toBe(
+    `${begin}: a/bare; '/gone/lifepod down --data-dir /d' ends them (first install lifepod again, because /gone/lifepod has been removed)`,
+  );
   const pods = [await pod('web-1-x', old), await pod('web-1-y', old), await pod('report-x', job), bare];
   expect(await keptPodsLine(client, pods, HINTS)).toBe(
     `${begin}: a/web-1-x, a/web-1-y, a/report-x, a/bare; ${down}; a workload creates its Pods again at the next start until it is deleted: ` +

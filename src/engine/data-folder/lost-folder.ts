@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { UserError } from '../../platform/files.ts';
 import type { Timers } from '../../platform/platform.ts';
 import { haveEnded } from '../../platform/processes.ts';
-import { rootCommand } from '../../platform/programs/typed-program.ts';
+import { reinstallFirst, rootCommand } from '../../platform/programs/typed-program.ts';
 import { hasProcesses, hasRuntime } from '../leftovers.ts';
 import { lostEngines, movedEngines } from './engine-processes.ts';
 import { isReplacing } from './replacement.ts';
@@ -68,7 +68,7 @@ export const lossText = (dataDir: string, { pids, movedTo }: Omit<LostParts, 'ha
 export function lostText(dataDir: string, lost = findLost(dataDir)): string | undefined {
   if (lost === undefined) return undefined;
   const back = lost.movedTo === undefined ? '' : 'move it back, or ';
-  return `${lossText(dataDir, lost)}: ${back}'${rootCommand('down', dataDir)}' ends ${lostWords(lost)}`;
+  return `${lossText(dataDir, lost)}: ${back}'${rootCommand('down', dataDir)}' ends ${lostWords(lost)}${reinstallFirst(process.env)}`;
 }
 
 /** A first start that has failed removes its lock, and then exits within this time. */

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSyn
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
-import { needsSudo, rootCommand, rootProgram, shellQuoted, typedProgram } from './typed-program.ts';
+import { needsSudo, reinstallFirst, rootCommand, rootProgram, shellQuoted, typedProgram } from './typed-program.ts';
 
 const folder = realpathSync(mkdtempSync(join(tmpdir(), 'lifepod-typed-')));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -25,9 +25,19 @@ test.each<[string, NodeJS.ProcessEnv, boolean, string]>([
     `${links}/lifepod`,
   ],
   ['sudo found it on its PATH', { LIFEPOD_PROGRAM: clone, PATH: links, SUDO_UID: '1000' }, true, 'lifepod'],
+  ['it was removed', { LIFEPOD_PROGRAM: `${folder}/gone/lifepod`, PATH: links }, false, 'lifepod'],
+  ['it was removed, and there is no other', { LIFEPOD_PROGRAM: '/gone/lifepod', PATH: '/x' }, false, '/gone/lifepod'],
   ['a shell was given a file', { LIFEPOD_PROGRAM: 'lifepod', PATH: '/nonexistent' }, false, './lifepod'],
 ])('lifepod is run again with a word that works if %s', (_, env, sudo, word) => {
   expect(typedProgram(env, sudo)).toBe(word);
+});
+
+test('a sentence says to install lifepod again first if its program has been removed and the PATH leads to no other', () => {
+  const text = (program: string, path: string): string =>
+    reinstallFirst({ LIFEPOD_PROGRAM: program, PATH: path }, false);
+  const gone = join(clone, '../gone/lifepod');
+  expect(text(gone, '/nonexistent')).toBe(` (first install lifepod again, because ${gone} has been removed)`);
+  expect([text(gone, links), text(clone, '/nonexistent'), reinstallFirst({}, false)]).toEqual(['', '', '']);
 });
 
 test('a command for root names the typed path and the data folder', () => {

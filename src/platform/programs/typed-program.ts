@@ -1,5 +1,5 @@
 /** Determines the command with which the user can run lifepod again. A clone or an npm folder in a home folder is often not on the PATH. */
-import { realpathSync } from 'node:fs';
+import { realpathSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { searchFolders } from './programs.ts';
 
@@ -7,8 +7,8 @@ import { searchFolders } from './programs.ts';
 const SUDO_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 
 /**
- * Returns `lifepod` if the PATH leads to the running program, else the path that the user typed, from LIFEPOD_PROGRAM. `sudo`: whether the
- * user will type the word after sudo, which has a PATH of its own.
+ * Returns `lifepod` if the PATH leads to the running program, or to another one after the running one was removed, else the path that the
+ * user typed, from LIFEPOD_PROGRAM. `sudo`: whether the user will type the word after sudo, which has a PATH of its own.
  */
 export function typedProgram(env: NodeJS.ProcessEnv, sudo: boolean): string {
   const typed = env['LIFEPOD_PROGRAM'];
@@ -17,8 +17,18 @@ export function typedProgram(env: NodeJS.ProcessEnv, sudo: boolean): string {
   const found = searchFolders(sudo && !isThroughSudo(env) ? SUDO_PATH : env['PATH'])
     .map((folder) => realPath(join(folder, 'lifepod')))
     .find((path) => path !== undefined);
-  if (found !== undefined && found === realPath(typed)) return 'lifepod';
+  if (found !== undefined && (found === realPath(typed) || isMissing(typed))) return 'lifepod';
   return typed.includes('/') ? typed : `./${typed}`;
+}
+
+/**
+ * Returns the end of a sentence that names commands of lifepod: what to do first if npm has removed the program while this process ran.
+ * Returns an empty text otherwise.
+ */
+export function reinstallFirst(env: NodeJS.ProcessEnv, sudo = needsSudo(env)): string {
+  const typed = env['LIFEPOD_PROGRAM'];
+  if (!typed || !isMissing(typed) || typedProgram(env, sudo) === 'lifepod') return '';
+  return ` (first install lifepod again, because ${typed} has been removed)`;
 }
 
 /** Returns whether sudo, doas or pkexec has started this process or one of its parents. */
@@ -66,5 +76,14 @@ function realPath(path: string): string | undefined {
     return realpathSync(path);
   } catch {
     return undefined;
+  }
+}
+
+function isMissing(path: string): boolean {
+  try {
+    return statSync(path, { throwIfNoEntry: false }) === undefined;
+  } catch {
+    // This user may not read a folder of the path.
+    return false;
   }
 }
