@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { kubeconfigPaths, type TargetOptions } from './target.ts';
+import { kubeconfigPaths, orSelected, type TargetOptions } from './target.ts';
 
 let folder: string;
 beforeAll(() => {
@@ -61,6 +61,9 @@ test('without an engine or kubeconfig the error says how to start or select one'
   expect(() => paths({}, { SUDO_UID: '1000' }, false)).toThrow(
     `lifepod is not running in ${DEFAULT}: start it with 'eval "$(sudo lifepod up --detach --data-dir ${DEFAULT})"', ` +
       'or name a --data-dir or --kubeconfig',
+  );
+  expect(orSelected("start it, or add '--data-dir /d' to use another engine")).toBe(
+    "start it, or add '--data-dir /d' to use another engine, or name a --kubeconfig",
   );
   expect(() => paths({ dataDir: '/none' }, { KUBECONFIG: 'x' }, false)).toThrow('lifepod is not running in /none');
 });

@@ -111,11 +111,12 @@ export function kubeconfigPaths(
   }
   const usual = join(env['HOME'] ?? homedir(), '.kube', 'config');
   if (existsSync(usual)) return [usual];
-  throw (
-    onlyForRoot(defaultFolder) ??
-    new UserError(`${notRunning(defaultFolder, env)}, or name a --data-dir or --kubeconfig`)
-  );
+  throw onlyForRoot(defaultFolder) ?? new UserError(orSelected(notRunning(defaultFolder, env)));
 }
+
+/** Adds the options that select a server. `text` may name --data-dir with the folders of other engines. */
+export const orSelected = (text: string): string =>
+  `${text}, or name a ${text.includes("'--data-dir ") ? '' : '--data-dir or '}--kubeconfig`;
 
 /** Throws a UserError if the data folder has no kubeconfig, or if only root can read it. */
 function kubeconfigIn(dataDir: string): string {
