@@ -14,7 +14,9 @@ export async function manifestTroubles(dataDir: string, nodeName: string, now: M
   const folder = manifestsFolder(dataDir);
   try {
     const { wanted, remarks } = await readAll(await readManifestFiles(folder), nodeName, now);
-    return [...wanted.unreadable].map((file) => ({ file, message: remarks.get(file)?.reason ?? 'it cannot be read' }));
+    return [...remarks].flatMap(([file, { reason }]) =>
+      wanted.unreadable.has(file) ? [{ file, message: reason }] : [],
+    );
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
     return code === 'ENOENT' ? [] : [{ file: '', message: `the folder cannot be read: ${message}` }];

@@ -76,7 +76,10 @@ export function createManifests({ folder, nodeName, timers, log, signal, found }
   };
 }
 
-/** `remarks` are by file name. If several files define a Pod of the same name, the first file is used. */
+/**
+ * `remarks` are by file name. If several files define a Pod of the same name, the first file is used. An empty file is unreadable without a
+ * remark, because many programs create a file, or empty it, before they write its content.
+ */
 export async function readAll(
   files: readonly ManifestFile[],
   nodeName: string,
@@ -88,6 +91,10 @@ export async function readAll(
   for (const { name, text, failure } of files) {
     try {
       if (text === undefined) throw new ManifestError(failure ?? '');
+      if (text.trim() === '') {
+        unreadable.add(name);
+        continue;
+      }
       const { pod, warnings } = await readManifest(text, { file: name, nodeName, now });
       const other = pods.get(fullNameOf(pod));
       if (other !== undefined)

@@ -26,15 +26,16 @@ const text = (name: string, image = 'busybox:1.28', more: object = {}): string =
 describe('readAll', () => {
   const read = (files: Parameters<typeof readAll>[0]) => readAll(files, 'node-1', 0);
 
-  it('readAll separates Pods from unreadable files, and reports the reasons', async () => {
+  it('readAll separates Pods from unreadable files, and reports the reasons except for an empty file', async () => {
     const { wanted, remarks } = await read([
       { name: 'a.yaml', text: text('web') },
       { name: 'b.yaml', text: 'bad' },
       { name: 'c', failure: 'it is not a regular file' },
       { name: 'd.yaml', text: text('odd', 'x', { colour: 'red' }) },
+      { name: 'e.yaml', text: '\n' },
     ]);
     expect([...wanted.pods.keys()]).toEqual(['default/web-node-1', 'default/odd-node-1']);
-    expect([...wanted.unreadable]).toEqual(['b.yaml', 'c']);
+    expect([...wanted.unreadable]).toEqual(['b.yaml', 'c', 'e.yaml']);
     expect([...remarks]).toEqual([
       ['b.yaml', { message: 'manifest skipped', reason: "couldn't parse as pod: it is not an object" }],
       ['c', { message: 'manifest skipped', reason: 'it is not a regular file' }],
@@ -74,6 +75,7 @@ describe('nextSteps', async () => {
     ['a removed file', [running, await wantedOf()], ['end']],
     ['a removed file whose Pod ends', [ending(running), await wantedOf()], []],
     ['a file that has become unreadable', [running, await wantedOf(bad)], []],
+    ['a file that has been emptied', [running, await wantedOf({ name: 'a.yaml', text: '' })], []],
     ['a file that is restored while its Pod ends', [ending(running), await wantedOf(first)], []],
   ])('nextSteps returns the steps for %s', (_, [slots, wanted], kinds) => {
     expect(nextSteps(slots, wanted, true).map(({ kind }) => kind)).toEqual(kinds);
