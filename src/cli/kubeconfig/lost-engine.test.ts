@@ -99,6 +99,29 @@ test('a missing kubeconfig that KUBECONFIG names is reported with the variable',
   expect(text('/other')).toBe('the kubeconfig /nope does not exist');
 });
 
+test('a missing kubeconfig of the default data folder is reported with the command that starts the engine', () => {
+  const error = new UserError('the kubeconfig does not exist', { cause: { code: 'ENOENT' } });
+  const text = (path: string, stopped: string | undefined): string => {
+    const env = { ...USER, KUBECONFIG: path };
+    const found = explainUnread(
+      error,
+      [path],
+      undefined,
+      env,
+      none,
+      none,
+      none,
+      () => [],
+      () => stopped,
+    );
+    return (found as Error).message;
+  };
+  const start = "lifepod is not running: start it with 'lifepod up --detach'";
+  expect(text(`${DEFAULT_DATA_DIR}/kubeconfig`, start)).toBe(start);
+  expect(text(`${DEFAULT_DATA_DIR}/kubeconfig`, undefined)).toBe(error.message);
+  expect(text('/d/kubeconfig', start)).toContain('the variable KUBECONFIG names it');
+});
+
 test('a kubeconfig in KUBECONFIG that only root can read is reported with the command that gets one of its engine', () => {
   expect(unread('EACCES', '/d/kubeconfig', undefined, undefined, ['/e', '/d'])).toBe(
     `the kubeconfig /d/kubeconfig belongs to another user: get one of your own with 'eval "$(sudo lifepod kubeconfig --data-dir /d)"'`,

@@ -28,6 +28,7 @@ export function explainUnread(
   serviceOf = stateOf,
   lostIn = lostText,
   runningFolders = foldersOfRunning,
+  stoppedText = textOfStopped,
 ): unknown {
   const [path = '', ...others] = paths;
   const known = dataDir ?? engineOf([path]);
@@ -66,6 +67,12 @@ export function explainUnread(
       `the engine of the kubeconfig ${path} was stopped, which removed this file: start the engine with '${start}'${noteOn(folder)}${orUnset}`,
       { cause: error.cause },
     );
+  }
+  // Before the first start of an engine, only the path of the default folder shows that the kubeconfig is one of lifepod.
+  const owner = known ?? (resolve(path) === kubeconfigPath(DEFAULT_DATA_DIR) ? DEFAULT_DATA_DIR : undefined);
+  if (code === 'ENOENT' && owner !== undefined && resolve(path) === kubeconfigPath(owner)) {
+    const stopped = stoppedText(owner, env);
+    return stopped === undefined ? error : new UserError(stopped, { cause: error.cause });
   }
   const isOwn = isCopy || path === `${folder ?? DEFAULT_DATA_DIR}/kubeconfig`;
   if (code === 'EACCES' && isOwn)
@@ -158,6 +165,10 @@ export function otherServer(
 
 const stateOf = (folder: string | undefined): ServiceState | undefined =>
   folder === UNKNOWN_FOLDER ? undefined : serviceState(folder ?? DEFAULT_DATA_DIR);
+
+/** Returns undefined if an engine runs in the folder. */
+const textOfStopped = (dataDir: string, env: NodeJS.ProcessEnv): string | undefined =>
+  visibleOwner(dataDir) === undefined ? notRunning(dataDir, env) : changingNow(dataDir);
 
 /** Returns the data folder to name in a command: undefined for the default one, a placeholder if only the hash of its path is known. */
 function folderOf(path: string, dataDir: string | undefined): string | undefined {
