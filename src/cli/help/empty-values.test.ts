@@ -28,6 +28,13 @@ test.each(options.filter(([, option]) => !mayBeEmpty(option)))('%s refuses an em
   expect((error as UserError).message).toMatch(new RegExp(`^${option.long} is empty: give `));
 });
 
+test.each(options)('%s refuses an option and -- in the place of its value', (name, option) => {
+  for (const value of ['--', '--port'])
+    expect(() => option.parseArg?.(value, undefined as never)).toThrow(
+      `${option.long} needs a value before ${value}: give '${option.flags.replace(/^-\w, /, '')}'; see '${name.replace(/ --[\w-]+$/, '')} --help'`,
+    );
+});
+
 test('only options of lifepod up may be empty', () => {
   const names = options.filter(([, option]) => mayBeEmpty(option)).map(([name]) => name);
   for (const long of ['--tls-san', '--container-runtime-endpoint']) expect(names).toContain(`lifepod up ${long}`);

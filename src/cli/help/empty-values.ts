@@ -1,6 +1,7 @@
 /**
  * Refuses empty values of options and arguments. A shell passes an empty value for a variable that is not set, and a command that ignored
- * it would use another engine, namespace or file than the user means.
+ * it would use another engine, namespace or file than the user means. A value that begins with `--` is refused, too: the user has forgotten
+ * the value, and it is the next option.
  */
 import type { Argument, Command, Option } from 'commander';
 import { auditFlags } from '../../engine/audit/audit-settings.ts';
@@ -25,25 +26,26 @@ const PASSED_ON = 'command';
 /** Must be called after all commands have been added. */
 export function refuseEmptyValues(program: Command): void {
   for (const command of allCommands(program)) {
-    for (const option of command.options) if (mustHaveValue(option)) refuseEmptyOption(option);
+    for (const option of command.options) if (option.required || option.optional) refuseEmptyOption(option, command);
     for (const argument of command.registeredArguments) {
       if (argument.name() !== PASSED_ON) refuseEmptyArgument(argument, fullName(command));
     }
   }
 }
 
-const mustHaveValue = ({ long, required, optional }: Option): boolean =>
-  (required || optional) && !MAY_BE_EMPTY.has(long ?? '');
-
 /** A parser of values of any type. commander's own type for parsers is generic. */
 type Parse = (value: string, previous: unknown) => unknown;
 
-function refuseEmptyOption(option: Option): void {
+function refuseEmptyOption(option: Option, command: Command): void {
   const parse = option.parseArg as Parse | undefined;
+  const { long, flags } = option;
+  const form = flags.replace(/^-\w, /, '');
+  // For an empty --data-dir, realDataDir() and givenDataDir() throw an error that names a usual data folder.
+  const mayBeEmpty = long === '--data-dir' || MAY_BE_EMPTY.has(long ?? '');
   option.argParser<unknown>((value, previous) => {
-    // For an empty --data-dir, realDataDir() and givenDataDir() throw an error that names a usual data folder.
-    if (value === '' && option.long !== '--data-dir')
-      throw new UserError(`${option.long} is empty: give '${option.flags.replace(/^-\w, /, '')}', or omit the option`);
+    if (value === '' && !mayBeEmpty) throw new UserError(`${long} is empty: give '${form}', or omit the option`);
+    if (value.startsWith('--'))
+      throw new UserError(`${long} needs a value before ${value}: give '${form}'; see '${fullName(command)} --help'`);
     return parse === undefined ? value : parse(value, previous);
   });
 }
