@@ -39,9 +39,10 @@ const collect = (text: string, others: string[] = []): string[] => [...others, t
 
 const targetOptions = (namespace: string): Option[] => [
   new Option('-n, --namespace <name>', namespace),
-  new Option('--data-dir <folder>', `data folder of the engine to use (default: ${DEFAULT_DATA_DIR})`).argParser(
-    givenDataDir,
-  ),
+  new Option(
+    '--data-dir <folder>',
+    `data folder of the engine to use (default: KUBECONFIG decides, or it is ${DEFAULT_DATA_DIR})`,
+  ).argParser(givenDataDir),
   new Option('--kubeconfig <file>', 'kubeconfig to use instead of the one in the data folder'),
   new Option('--context <name>', 'context of the kubeconfig to use'),
 ];

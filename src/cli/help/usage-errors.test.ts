@@ -106,6 +106,22 @@ test.each([
   expect(usageError(`error: unknown option '${option}'\n`, name)).toBe(`${sentence}; see '${name} --help'`);
 });
 
+test('a command of kubectl is suggested with the same arguments, unless lifepod has it or it follows a group of commands', () => {
+  const error = (given: string, name = 'lifepod', children = group): string =>
+    usageError(`error: unknown command '${given}'\n`, name, { commands: children, options: [] }, [
+      given,
+      'pods',
+      '-l',
+      'a in (b)',
+    ]);
+  expect(error('get')).toBe(
+    "unknown command 'get' (did you mean 'kubectl get pods -l 'a in (b)''?); see 'lifepod --help'",
+  );
+  expect(error('get', 'kubectl lifepod')).toContain("(did you mean 'kubectl get pods ");
+  expect(error('get', 'lifepod image')).toBe("unknown command 'get'; see 'lifepod image --help'");
+  expect(error('got')).toBe("unknown command 'got'; see 'lifepod --help'");
+});
+
 const lifepod = (...args: string[]) => {
   const main = new URL('../main.ts', import.meta.url).pathname;
   return promisify(execFile)(process.execPath, ['--no-wasm-tier-up', main, ...args]).then(

@@ -1,5 +1,6 @@
 /** Rewrites the errors that commander reports about the arguments of a command: as one sentence, in the form of lifepod's other errors. */
 import { Command, type Option } from 'commander';
+import { shellQuoted } from '../../platform/programs/typed-program.ts';
 import { isPodType, workloadKind } from '../workloads/type-names.ts';
 import { allCommands, fullName } from './help-format.ts';
 
@@ -13,15 +14,21 @@ export function explainUsageErrors(program: Command): void {
 }
 
 /**
- * Returns one sentence about a wrong call of a command. `text` is the message of commander, and `name` the command as the user types it.
+ * Returns one sentence about a wrong call of a command. `text` is the message of commander, `name` the command as the user types it, and
+ * `words` what the user has typed after the name of the program.
  */
 export function usageError(
   text: string,
   name: string,
   { commands: children, options }: Pick<Command, 'commands' | 'options'> = new Command(),
+  words: readonly string[] = process.argv.slice(2),
 ): string {
   const message = text.trim().replace(/^error: /, '');
-  const shown = misspelled(message, name, children) ?? abbreviated(message, options) ?? shortened(message, name);
+  const shown =
+    ofKubectl(message, name, words) ??
+    misspelled(message, name, children) ??
+    abbreviated(message, options) ??
+    shortened(message, name);
   return `${shown}${runHint(message, name)}${placeHint(message, name, children)}; see '${name} --help'`;
 }
 
@@ -31,6 +38,20 @@ const MEANT: ReadonlyMap<string, string> = new Map([
   ['halt', 'down'],
   ['start', 'up'],
 ]);
+
+/** The commands of kubectl v1.33 that lifepod does not have. */
+const OF_KUBECTL: ReadonlySet<string> = new Set(
+  (
+    'annotate api-resources api-versions apply attach auth autoscale certificate cluster-info config cordon cp create debug delete diff ' +
+    'drain edit events exec explain expose get kustomize label patch port-forward proxy replace rollout scale set taint top uncordon wait'
+  ).split(' '),
+);
+
+function ofKubectl(message: string, name: string, words: readonly string[]): string | undefined {
+  const [problem, given = ''] = /^unknown command '([^'\n]*)'/.exec(message) ?? [];
+  const isMeant = OF_KUBECTL.has(given) && (name === 'lifepod' || name === 'kubectl lifepod');
+  return isMeant ? `${problem} (did you mean 'kubectl ${words.map(shellQuoted).join(' ')}'?)` : undefined;
+}
 
 /** commander suggests only commands of about the same length, so an abbreviation could lead to another command. */
 function misspelled(message: string, name: string, children: readonly Command[]): string | undefined {
