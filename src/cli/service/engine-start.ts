@@ -57,15 +57,23 @@ export const START_MILLIS: Millis = 60_000;
 const RESOLUTION_MILLIS: Millis = 1000;
 
 /**
- * Returns undefined if the node has reported its state since the start of the engine, or if the engine is that of another node. A node
- * agent reports the state of its node when it starts. Until then, all facts about the node and its Pods are those of a former engine.
- * Returns undefined for an engine older than START_MILLIS, because its clock does not follow changes of the machine's clock: if the
- * machine's clock was set forward since the start, all reports seem to be from before the start.
+ * Returns when the engine of the node has started. Returns undefined for the engine of another node, and for one older than START_MILLIS,
+ * because its clock does not follow changes of the machine's clock: if the machine's clock was set forward since the start, all reports
+ * seem to be from before the start.
+ */
+export function recentStart(node: Node, { nodeName, startedAt, now }: EngineStart): Millis | undefined {
+  const isOther = nodeName !== undefined && nodeName !== node.metadata.name;
+  return isOther || now - startedAt >= START_MILLIS ? undefined : startedAt;
+}
+
+/**
+ * Returns undefined if the node has reported its state since the start of the engine, or if there is no recentStart(). A node agent reports
+ * the state of its node when it starts. Until then, all facts about the node and its Pods are those of a former engine.
  */
 export function unreportedNode(node: Node, engine: EngineStart): UnreportedNode | undefined {
-  if (engine.nodeName !== undefined && engine.nodeName !== node.metadata.name) return undefined;
-  if (engine.now - engine.startedAt >= START_MILLIS) return undefined;
+  const startedAt = recentStart(node, engine);
   const reportedAt = parseTime(readyCondition(node)?.lastHeartbeatTime);
-  if (reportedAt === undefined || reportedAt + RESOLUTION_MILLIS > engine.startedAt) return undefined;
-  return { reportedAt, startedAt: engine.startedAt };
+  if (startedAt === undefined || reportedAt === undefined || reportedAt + RESOLUTION_MILLIS > startedAt)
+    return undefined;
+  return { reportedAt, startedAt };
 }

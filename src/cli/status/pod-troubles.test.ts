@@ -104,6 +104,19 @@ test.each<[string, Living, string | undefined]>([
   ],
   ['a termination past its deadline', subjectOf('slow-end', { now: now + 10 * MINUTE }), 'PastDeadline'],
   [
+    'a termination whose deadline passed before the engine started, and whose node has not moved the deadline yet',
+    subjectOf('slow-end', { now: now + 10 * MINUTE, engineStartedAt: now + 10 * MINUTE - 30_000 }),
+    undefined,
+  ],
+  [
+    'a termination past its deadline that began after the start of the engine',
+    subjectOf('slow-end', {
+      now: now + 10 * MINUTE,
+      engineStartedAt: parseTime(pods['slow-end']?.pod.metadata.creationTimestamp),
+    }),
+    'PastDeadline',
+  ],
+  [
     'a Pod of a lost node',
     subjectOf('well', { pod: statusOf('well', ({ status }) => Object.assign(status ?? {}, { phase: 'Unknown' })) }),
     'Unknown',

@@ -10,7 +10,7 @@ import type { Container, ContainerStatus, Pod, Probe } from '../../api/generated
 import type { Transition } from '../../lifecycle/types.ts';
 import { type Millis, parseTime } from '../../machinery/time.ts';
 import { podContainers, waitingProblem } from '../pod-containers.ts';
-import { deadlineOf, isEnding } from '../why/ending-phrases.ts';
+import { awaitsDeadline, deadlineOf, isEnding } from '../why/ending-phrases.ts';
 import {
   downRuntime,
   explainDownRuntime,
@@ -61,8 +61,9 @@ const ofEnding: Rule = (subject) => {
   if (!isEnding(subject)) return undefined;
   const deadline = deadlineOf(subject);
   // The deadline may have passed while the machine was off.
-  if (deadline !== undefined && subject.now > Math.max(deadline, subject.rebootedAt ?? 0) + KILL_MILLIS)
-    return { reason: 'PastDeadline', since: deadline };
+  const end =
+    deadline === undefined || awaitsDeadline(subject) ? subject.now : Math.max(deadline, subject.rebootedAt ?? 0);
+  if (subject.now > end + KILL_MILLIS) return { reason: 'PastDeadline', since: deadline };
   for (const { kind, name, status } of shownContainers(subject)) {
     const reason = kind === 'defer' ? waitingProblem(status) : undefined;
     if (reason !== undefined)

@@ -16,7 +16,7 @@ import type { Clock } from '../../platform/platform.ts';
 import type { Hints } from '../hints.ts';
 import { lifeOf, transitionsOf } from '../records.ts';
 import { mayNotReadPods } from '../refusals.ts';
-import { type EngineStart, unreportedNode } from '../service/engine-start.ts';
+import { type EngineStart, recentStart, unreportedNode } from '../service/engine-start.ts';
 import { explain } from '../why/explain.ts';
 import { mayBeCut, rebootOf } from '../why/stops/reboot.ts';
 import { controllerOf, type Living } from '../why/subject.ts';
@@ -148,6 +148,7 @@ function unwellPod(
     node,
     nodes: own,
     unreported,
+    engineStartedAt: node && engine && recentStart(node, engine),
     lastLines: {},
     hints,
     now: clock.now(),

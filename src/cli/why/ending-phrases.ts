@@ -31,6 +31,18 @@ export function deadlineOf(subject: Living): Millis | undefined {
   );
 }
 
+/**
+ * Returns whether the node may still move the deadline: the time without an engine before a start, such as a restart of the machine, does
+ * not count, and the node adds it to the deadline some time after the start.
+ */
+export function awaitsDeadline(subject: Living): boolean {
+  const { engineStartedAt, pod } = subject;
+  const { startedAt, outagesCountedUntil } = pod.status?.termination ?? {};
+  const set = lastStep(subject, ['DeadlineSet', 'TerminationBegan'])?.at;
+  const known = Math.max(parseTime(startedAt) ?? 0, parseTime(outagesCountedUntil) ?? 0, set ?? 0);
+  return engineStartedAt !== undefined && known < engineStartedAt;
+}
+
 /** Returns the deadline of the PreExit stage, which is earlier than deadlineOf() if time is reserved for PostExit entries. */
 export const preExitDeadlineOf = (subject: Living): Millis | undefined =>
   parseTime(subject.pod.status?.termination?.preExitDeadline) ?? deadlineOf(subject);

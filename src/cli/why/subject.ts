@@ -30,6 +30,8 @@ export interface Subject {
   otherPods?: readonly Pod[] | undefined;
   /** Undefined if the node has reported its state since its engine started, or if this is not known. */
   unreported?: UnreportedNode | undefined;
+  /** When the engine of the node has started, if it was recently; else, or if this is not known, undefined. */
+  engineStartedAt?: Millis | undefined;
   /** When the node reported a restart of its machine; undefined if it did not, or if its Events were not read. */
   rebootedAt?: Millis | undefined;
   /** The existing ones among the imagePullSecrets of the Pod; undefined if they are not known. */
