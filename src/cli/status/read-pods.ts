@@ -18,6 +18,7 @@ import { lifeOf, transitionsOf } from '../records.ts';
 import { mayNotReadPods } from '../refusals.ts';
 import { type EngineStart, recentStart, unreportedNode } from '../service/engine-start.ts';
 import { explain } from '../why/explain.ts';
+import { readUnboundClaims } from '../why/needs/read-claims.ts';
 import { mayBeCut, rebootOf } from '../why/stops/reboot.ts';
 import { controllerOf, type Living } from '../why/subject.ts';
 import { missingNamespace } from '../workloads/missing-namespace.ts';
@@ -77,8 +78,13 @@ export async function readPods(options: ReadPodsOptions): Promise<PodReading> {
     const some = doubtful.slice(from, from + PARALLEL_READS);
     const found = await Promise.all(
       some.map(async (pod) => {
-        const [transitions, rebootedAt] = await Promise.all([stepsOf(client, pod, unread), rebootedAtOf(pod)]);
-        return unwellPod(pod, { transitions, events: eventsOf(pod), otherPods: pods, rebootedAt }, options);
+        const [transitions, rebootedAt, unboundClaims] = await Promise.all([
+          stepsOf(client, pod, unread),
+          rebootedAtOf(pod),
+          readUnboundClaims(client, pod),
+        ]);
+        const read = { transitions, events: eventsOf(pod), otherPods: pods, rebootedAt, unboundClaims };
+        return unwellPod(pod, read, options);
       }),
     );
     unwell.push(...found.filter((each) => each !== undefined));
@@ -133,7 +139,7 @@ const mayBeStopped = ({ spec, status }: Pod): boolean =>
 
 function unwellPod(
   pod: Pod,
-  read: Pick<Living, 'transitions' | 'events' | 'otherPods' | 'rebootedAt'>,
+  read: Pick<Living, 'transitions' | 'events' | 'otherPods' | 'rebootedAt' | 'unboundClaims'>,
   { nodes, engine, hints, clock }: ReadPodsOptions,
 ): UnwellPod | undefined {
   const { name, namespace = 'default' } = pod.metadata;

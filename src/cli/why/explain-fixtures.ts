@@ -6,6 +6,7 @@ import { DEFAULT_DATA_DIR, kubeconfigPath } from '../../engine/settings.ts';
 import type { Transition } from '../../lifecycle/types.ts';
 import { hintsFor } from '../hints.ts';
 import { explain } from './explain.ts';
+import type { Living } from './subject.ts';
 
 const HINTS = hintsFor({}, { KUBECONFIG: kubeconfigPath(DEFAULT_DATA_DIR) }, undefined, false);
 const runtime = (text: string) =>
@@ -24,6 +25,7 @@ export interface Case {
   /** The node of the Pod, or all nodes if the Pod has none; empty if its node does not exist. If absent, Nodes cannot be read. */
   nodes?: Node[];
   otherPods?: Pod[];
+  unboundClaims?: Living['unboundClaims'];
   /** The message of the node's Ready condition, which has been False for 12 s. If absent, explain() gets no node. */
   notReady?: string;
   gone?: true;
@@ -130,6 +132,7 @@ export function explains(cases: Record<string, Case>): void {
         node: given.notReady === undefined ? given.nodes?.[0] : unreadyNode(given.notReady),
         nodes: given.nodes,
         otherPods: given.otherPods,
+        unboundClaims: given.unboundClaims,
         rebootedAt: given.rebooted === undefined ? undefined : NOW - given.rebooted * 1000,
         unreported: given.unreported && {
           reportedAt: NOW - given.unreported[0] * 1000,

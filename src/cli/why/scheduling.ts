@@ -5,7 +5,9 @@ import { uidOf } from '../../machinery/meta.ts';
 import { compareQuantities, maxQuantity, type Quantity, zeroQuantity } from '../../machinery/quantity.ts';
 import { hostPortsTakenBy } from '../../scheduling/host-ports.ts';
 import { allocatableOf, wantedBy } from '../../scheduling/node-resources.ts';
+import { claimNamesOf } from '../../scheduling/volume-claims.ts';
 import { amountText } from './amounts.ts';
+import { type UnboundFinding, unboundFinding } from './needs/claims.ts';
 import {
   type Action,
   conditionLine,
@@ -40,6 +42,8 @@ const uncordon: Advice = (subject) => ({
 });
 
 const NO_FREE_PORT = /free ports/;
+const NO_VOLUME = /available persistent volumes/;
+const UNBOUND = /unbound immediate PersistentVolumeClaims/;
 
 /** Patterns for the scheduler's message, each with actions. The first pattern that matches is used. */
 const ADVICE: readonly [RegExp, ...Advice[]][] = [
@@ -65,7 +69,7 @@ const ADVICE: readonly [RegExp, ...Advice[]][] = [
   [/untolerated taint|had taint/, taint],
   // This pattern precedes that of node affinity, which would also match the message.
   [/volume node affinity/, aboutClaims('the volume of a claim is on another node: see which one')],
-  [/available persistent volumes/, aboutClaims('create a PersistentVolume that fits the claim: see what it requests')],
+  [NO_VOLUME, aboutClaims('create a PersistentVolume that fits the claim: see what it requests')],
   [
     /ReadWriteOncePod/,
     say('another Pod uses the claim: delete that Pod, or use a claim with the access mode ReadWriteOnce'),
@@ -80,7 +84,7 @@ const ADVICE: readonly [RegExp, ...Advice[]][] = [
   ],
   [/persistentvolumeclaim ".*" not found/, missingClaim],
   [/waiting for ephemeral volume controller/, say('wait a moment: the claim is being created')],
-  [/unbound immediate PersistentVolumeClaims/, aboutClaims('see why a claim is not bound')],
+  [UNBOUND, aboutClaims('see why a claim is not bound')],
   [
     /node affinity|node selector/i,
     (subject) => ({
@@ -95,10 +99,14 @@ const ADVICE: readonly [RegExp, ...Advice[]][] = [
 ];
 
 function aboutClaims(description: string): Advice {
-  return (subject) => ({
-    description,
-    command: subject.hints.kubectl(`describe pvc ${`${claimOf(subject)} `.trimStart()}-n ${subject.namespace}`),
-  });
+  return (subject) => {
+    const named = claimOf(subject);
+    const claims = named === '' ? [...new Set(claimNamesOf(subject.pod))] : [named];
+    return {
+      description,
+      command: subject.hints.kubectl(['describe pvc', ...claims, '-n', subject.namespace].join(' ')),
+    };
+  };
 }
 
 const claimOf = (subject: Living): string =>
@@ -131,6 +139,9 @@ export function explainScheduling(subject: Living): Explanation | undefined {
   if ((pod.spec?.schedulingGates ?? []).length > 0) return gated(subject);
   const scheduler = pod.spec?.schedulerName ?? DEFAULT_SCHEDULER;
   const condition = conditionOf(subject, 'PodScheduled');
+  const unbound = unboundClaims(subject);
+  if (condition?.status !== 'False' && unbound !== undefined && scheduler === DEFAULT_SCHEDULER)
+    return { sentence: `${name} is not scheduled yet: ${unbound.cause}.`, ...unbound };
   if (condition?.status !== 'False') {
     const foreign = scheduler !== DEFAULT_SCHEDULER;
     return {
@@ -149,20 +160,37 @@ export function explainScheduling(subject: Living): Explanation | undefined {
   if (never !== undefined) return { ...never, evidence: [...never.evidence, ...evidence] };
   const ports = takenPorts(subject);
   return {
-    sentence: `${name} is not scheduled: ${ports || message || condition.reason || 'no node fits'}.`.replace(
-      /\.\.$/,
-      '.',
-    ),
-    evidence: [...requestLines(subject, message), ...evidence],
-    actions: adviceOn(message).map((each) => each(subject)),
+    sentence:
+      `${name} is not scheduled: ${unbound?.cause ?? (ports || message || condition.reason || 'no node fits')}.`.replace(
+        /\.\.$/,
+        '.',
+      ),
+    evidence: [...requestLines(subject, message), ...(unbound?.evidence ?? []), ...evidence],
+    actions: unbound?.actions ?? adviceOn(message).map((each) => each(subject)),
   };
 }
 
-/** Returns whether the scheduler's message calls a host port the main obstacle of the Pod. */
-export const waitsForPort = (pod: Pod): boolean => {
+/** Returns the pattern that the main obstacle in the scheduler's message matches; undefined if there is no such message. */
+function obstacleOf(pod: Pod): RegExp | undefined {
   const { reason, message } = pod.status?.conditions?.find(({ type }) => type === 'PodScheduled') ?? {};
-  return !pod.spec?.nodeName && reason === 'Unschedulable' && adviceFor(oneLine(message))?.[0] === NO_FREE_PORT;
-};
+  return !pod.spec?.nodeName && reason === 'Unschedulable' ? adviceFor(oneLine(message))?.[0] : undefined;
+}
+
+/** Returns whether the scheduler's message calls a host port the main obstacle of the Pod. */
+export const waitsForPort = (pod: Pod): boolean => obstacleOf(pod) === NO_FREE_PORT;
+
+/**
+ * Returns whether the Pod may wait for claims that are not bound: the scheduler's message calls them the main obstacle, or the scheduler
+ * has chosen a node and waits for the volumes, about which it says nothing.
+ */
+export function waitsForClaims(pod: Pod): boolean {
+  if (pod.spec?.nodeName || claimNamesOf(pod).length === 0) return false;
+  const isJudged = pod.status?.conditions?.some(({ type }) => type === 'PodScheduled') === true;
+  return !isJudged || [NO_VOLUME, UNBOUND].includes(obstacleOf(pod) ?? NO_FREE_PORT);
+}
+
+const unboundClaims = (subject: Living): UnboundFinding | undefined =>
+  waitsForClaims(subject.pod) ? unboundFinding(subject, obstacleOf(subject.pod) === NO_VOLUME) : undefined;
 
 /** Returns which Pods use the host ports, as a clause; empty if these are not the main obstacle, or if the Pods are not known. */
 function takenPorts({ pod, otherPods = [] }: Living): string {

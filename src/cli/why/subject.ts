@@ -4,9 +4,11 @@ import type {
   CoreV1Event,
   Node,
   OwnerReference,
+  PersistentVolumeClaim,
   Pod,
   PodCondition,
   Secret,
+  StorageClass,
 } from '../../api/generated/types.ts';
 import type { Transition } from '../../lifecycle/types.ts';
 import type { KubeObject } from '../../machinery/meta.ts';
@@ -28,6 +30,8 @@ export interface Subject {
   nodes?: readonly Node[] | undefined;
   /** Other Pods, as far as they are known, if the Pod waits for a host port. */
   otherPods?: readonly Pod[] | undefined;
+  /** The claims of the Pod that are not bound; undefined if the Pod does not wait for claims, or if they were not read. */
+  unboundClaims?: readonly UnboundClaim[] | undefined;
   /** Undefined if the node has reported its state since its engine started, or if this is not known. */
   unreported?: UnreportedNode | undefined;
   /** When the engine of the node has started, if it was recently; else, or if this is not known, undefined. */
@@ -41,6 +45,14 @@ export interface Subject {
   lastLines: Readonly<Record<string, readonly string[]>>;
   hints: Hints;
   now: Millis;
+}
+
+export interface UnboundClaim {
+  claim: PersistentVolumeClaim;
+  /** The Events about the claim; none if the user may not read them. */
+  events: readonly CoreV1Event[];
+  /** The class of the claim; undefined if it has none, or if the class does not exist or cannot be read. */
+  storageClass?: StorageClass | undefined;
 }
 
 export interface Action {

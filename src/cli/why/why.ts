@@ -21,6 +21,7 @@ import { resolveTarget, type Target, type TargetOptions } from '../target.ts';
 import { explainWorkload } from '../workloads/why-workload.ts';
 import { workloadName } from '../workloads/workloads.ts';
 import { explain } from './explain.ts';
+import { readUnboundClaims } from './needs/read-claims.ts';
 import { waitsForPort } from './scheduling.ts';
 import { mayBeCut, rebootOf } from './stops/reboot.ts';
 import type { Action, Explanation } from './subject.ts';
@@ -51,20 +52,22 @@ export async function why(given: string, options: WhyOptions): Promise<void> {
 async function explainLife({ client, hints, engineFolder }: Target, life: PodLife): Promise<Explanation> {
   const { name, namespace, uid, pod, records } = life;
   const nodeName = pod === undefined ? records.at(-1)?.nodeName : pod.spec?.nodeName;
-  const [events, lastLines, nodes, pullSecrets, otherPods, rebootedAt] = await Promise.all([
+  const [events, lastLines, nodes, pullSecrets, otherPods, rebootedAt, unboundClaims] = await Promise.all([
     eventsOf(client, namespace, uid),
     pod === undefined ? {} : lastLinesOf(client, pod),
     nodesOf(client, nodeName),
     pod && readPullSecrets(client, pod),
     pod && waitsForPort(pod) ? podsOf(client) : undefined,
     pod !== undefined && nodeName !== undefined && mayBeCut(pod) ? rebootOf(client, nodeName) : undefined,
+    pod && readUnboundClaims(client, pod),
   ]);
   const node = pod?.spec?.nodeName === undefined && pod !== undefined ? undefined : nodes?.[0];
   const transitions = transitionsOf(records);
   const now = Date.now();
   const engine = node && engineFolder !== undefined ? engineStartOf(engineFolder, now) : undefined;
   const unreported = node && engine && unreportedNode(node, engine);
-  const read = { events, lastLines, node, nodes, pullSecrets, otherPods, unreported, rebootedAt, transitions };
+  const cluster = { node, nodes, pullSecrets, otherPods, unboundClaims, unreported, rebootedAt };
+  const read = { ...cluster, events, lastLines, transitions };
   const explained = explain({ name, namespace, pod, ...read, hints, now });
   const settings = pod === undefined || engineFolder === undefined ? [] : registryActions(pod, engineFolder, hints);
   const found = { ...explained, actions: [...explained.actions, ...settings] };

@@ -1,0 +1,146 @@
+import type { CoreV1Event, Pod, StorageClass } from '../../../api/generated/types.ts';
+import { SELECTED_NODE } from '../../../scheduling/volume-claims.ts';
+import { type Case, condition, explains, time } from '../explain-fixtures.ts';
+import type { UnboundClaim } from '../subject.ts';
+
+interface Given {
+  event?: [reason: string, message: string];
+  storageClassName?: string;
+  volumeName?: string;
+  storageClass?: Partial<StorageClass>;
+  selected?: true;
+}
+
+const named = (kind: string, name: string) => ({ apiVersion: 'v1', kind, metadata: { name, namespace: 'n' } });
+const spec = (...claims: string[]): Partial<NonNullable<Pod['spec']>> => ({
+  nodeName: '',
+  volumes: claims.map((claimName) => ({ name: claimName, persistentVolumeClaim: { claimName } })),
+});
+
+function unbound(name: string, { event, storageClass, selected, ...claimSpec }: Given = {}): UnboundClaim {
+  const claim = { ...named('PersistentVolumeClaim', name), spec: claimSpec };
+  const annotations: Record<string, string> = selected === true ? { [SELECTED_NODE]: 'node' } : {};
+  return {
+    claim: { ...claim, metadata: { ...claim.metadata, annotations } },
+    events:
+      event === undefined
+        ? []
+        : [
+            {
+              ...named('Event', 'e'),
+              involvedObject: {},
+              reason: event[0],
+              message: event[1],
+              lastTimestamp: time(3),
+            } as CoreV1Event,
+          ],
+    storageClass: storageClass && {
+      ...named('StorageClass', 'c'),
+      provisioner: 'lifepod.io/local-path',
+      ...storageClass,
+    },
+  };
+}
+
+const UNBOUND = '0/1 nodes are available: pod has unbound immediate PersistentVolumeClaims.';
+const NO_VOLUME = "0/1 nodes are available: 1 node(s) didn't find available persistent volumes to bind.";
+const unscheduled = (message: string) => ({
+  conditions: [condition('PodScheduled', 'False', 'Unschedulable', message)],
+});
+const WAITS: Given['event'] = ['WaitForFirstConsumer', 'waiting for first consumer to be created before binding'];
+const LATE = { volumeBindingMode: 'WaitForFirstConsumer' };
+const MANUAL = { ...LATE, provisioner: 'kubernetes.io/no-provisioner' };
+
+const of = (given: Given, why: string, advice: RegExp): Case => ({
+  spec: spec('data'),
+  status: unscheduled(UNBOUND),
+  unboundClaims: [unbound('data', given)],
+  sentence: `p is not scheduled: its PersistentVolumeClaim data is not bound${why}.`,
+  advice,
+});
+
+explains({
+  'a claim whose StorageClass does not exist': {
+    ...of(
+      { storageClassName: 'x', event: ['ProvisioningFailed', 'storageclass.storage.k8s.io "x" not found'] },
+      ', because its StorageClass x does not exist',
+      /^create the StorageClass, .*: kubectl get storageclass$/,
+    ),
+    evidence: [
+      'PersistentVolumeClaim data: Event ProvisioningFailed, 3.00s ago: storageclass.storage.k8s.io "x" not found',
+      `condition PodScheduled is False (Unschedulable): ${UNBOUND}`,
+    ],
+  },
+  'a claim without a StorageClass that no volume fits': of(
+    { event: ['FailedBinding', 'no persistent volumes available for this claim and no storage class is set'] },
+    ', because no PersistentVolume fits it, and it has no storageClassName',
+    /^create a PersistentVolume .*: kubectl describe pvc data -n n$/,
+  ),
+  'a claim whose StorageClass creates no volumes': of(
+    { event: ['ProvisioningFailed', 'no volume plugin matched name: kubernetes.io/no-provisioner'] },
+    ', because no PersistentVolume fits it, and its StorageClass creates none',
+    /^create a PersistentVolume /,
+  ),
+  'a claim that names a volume that does not fit': of(
+    { volumeName: 'v', event: ['VolumeMismatch', 'Cannot bind to requested volume "v": requested PV is too small'] },
+    ', because the PersistentVolume v that its spec.volumeName names does not fit: requested PV is too small',
+    /^change the volume, /,
+  ),
+  'a claim that names a volume that does not exist': of(
+    { volumeName: 'v' },
+    ', because the PersistentVolume v that its spec.volumeName names does not exist, or is not free',
+    /: kubectl get pv v$/,
+  ),
+  'a claim that waits for an external provisioner': of(
+    {
+      event: [
+        'ExternalProvisioning',
+        "Waiting for a volume to be created either by the external provisioner 'x.example/y' or manually by the system administrator.",
+      ],
+    },
+    ', because the provisioner x.example/y of its StorageClass has not created a volume',
+    /^make sure that this provisioner runs/,
+  ),
+  'a claim without Events': of({}, '', /^see why the claim is not bound: kubectl describe pvc data -n n$/),
+  'the claim that is not bound, not the one that waits for the scheduler': {
+    spec: spec('late', 'data'),
+    status: unscheduled(UNBOUND),
+    unboundClaims: [
+      unbound('late', { storageClass: LATE, event: WAITS }),
+      unbound('other', { event: WAITS }),
+      unbound('data'),
+    ],
+    sentence: 'p is not scheduled: its PersistentVolumeClaim data is not bound.',
+  },
+  'a claim that waits for the scheduler, which finds no volume': {
+    spec: spec('data', 'late'),
+    status: unscheduled(NO_VOLUME),
+    unboundClaims: [
+      unbound('data', { storageClassName: 'manual', storageClass: MANUAL, event: WAITS }),
+      unbound('late', { storageClass: LATE, event: WAITS }),
+    ],
+    sentence:
+      'p is not scheduled: its PersistentVolumeClaim data is not bound, because no PersistentVolume fits it, and its StorageClass manual creates none.',
+  },
+  'a claim for which no volume can be created after the scheduler has chosen a node': {
+    spec: spec('data'),
+    unboundClaims: [
+      unbound('data', {
+        selected: true,
+        storageClass: LATE,
+        event: [
+          'ProvisioningFailed',
+          'failed to provision volume with StorageClass "local-path": block volumes are not supported',
+        ],
+      }),
+    ],
+    sentence:
+      'p is not scheduled yet: its PersistentVolumeClaim data is not bound, because no volume could be created for it: block volumes are not supported.',
+  },
+  'claims that the user may not read': {
+    spec: spec('a', 'b'),
+    status: unscheduled(UNBOUND),
+    sentence: `p is not scheduled: ${UNBOUND}`,
+    advice: /^see why a claim is not bound: kubectl describe pvc a b -n n$/,
+  },
+});
