@@ -36,6 +36,8 @@ install_npm_packages() {
   # The messages show the address without the user name and the password that it may contain.
   registry=$(npm config get registry | sed 's#//[^/]*@#//#') || registry="npm's registry"
   say "installing the npm packages of package-lock.json (Node.js 24, the libraries, the test tools) from $registry, which needs the network"
+  npm ping --fetch-retries=0 --fetch-timeout=5000 --loglevel=silent >/dev/null 2>&1 ||
+    say "$registry does not answer: npm may try for minutes, and then fail unless its cache has all packages"
   # npm's own pauses between attempts, of up to a minute, would leave a machine without a network silent for minutes.
   npm install --no-save --no-audit --no-fund --loglevel=error --fetch-retries=3 \
     --fetch-retry-mintimeout=1000 --fetch-retry-maxtimeout=5000 >/dev/null ||

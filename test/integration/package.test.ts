@@ -127,7 +127,7 @@ test.each([
   expect(lstatSync(join(worktree, 'node_modules')).isSymbolicLink()).toBe(true);
 });
 
-test('the setup names the registry of npm without the name and the password in its address', async () => {
+test('the setup names the registry of npm that does not answer, without the name and the password in its address', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'lifepod-setup-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
   const worktree = join(folder, 'worktree');
@@ -139,7 +139,9 @@ test('the setup names the registry of npm without the name and the password in i
   const result = await runCommand('bash', [join(worktree, 'scripts/setup.sh')], { env: { ...process.env, PATH } });
   expect(result).toMatchObject({
     code: 1,
-    stdout: expect.stringContaining(' from https://localhost/npm/, which'),
+    stdout: expect.stringMatching(
+      / from https:\/\/localhost\/npm\/, which .*\nsetup: https:\/\/localhost\/npm\/ does not answer: /,
+    ),
     stderr: expect.stringMatching(/ reaches https:\/\/localhost\/npm\/\n$/),
   });
 });
