@@ -291,6 +291,17 @@ describe.concurrent('volumes', () => {
         expect(snapshots).not.toContain(`lifepod-volume/${record.now(name).metadata.uid}/`);
     });
 
+    test('the layers of the image of an image volume are unpacked if only the image has been imported', async () => {
+      const archive = join(lifepod.dataDir, 'packed.tar');
+      const file = { type: 'file', path: 'greeting', mode: 0o644, content: 'unpacked\n' } as const;
+      await writeImageArchive(archive, 'example.com/packed:1', [file], { env: [] });
+      const { socket } = containerdPaths(lifepod.dataDir);
+      await runCommandOk('ctr', ['-a', socket, '-n', 'k8s.io', 'images', 'import', '--no-unpack', archive]);
+      const app = { script: 'cat /i/greeting', volumeMounts: [at('i', '/i')] };
+      expect(await output('packed', [volume('IfNotPresent', 'example.com/packed:1')], app)).toEqual(['unpacked']);
+      expect(record.events('packed').filter((event) => event.startsWith('Warning FailedMount'))).toEqual([]);
+    });
+
     test('the image of an image volume is pulled from its registry', async () => {
       const archive = join(lifepod.dataDir, 'pulled.tar');
       const file = { type: 'file', path: 'greeting', mode: 0o644, content: 'from afar\n' } as const;

@@ -109,7 +109,7 @@ export async function connectRuntime(options: RuntimeOptions): Promise<CriRuntim
     close: async () => connection.close(),
   };
   return runtimeName === 'containerd'
-    ? Object.assign(runtime, imageMountCalls(connection, options.timers), garbageCalls(connection))
+    ? Object.assign(runtime, imageMountCalls({ ...options, connection }), garbageCalls(connection))
     : runtime;
 }
 

@@ -6,8 +6,8 @@ import { text } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
 import { UserError } from '../../platform/files.ts';
 import type { Timers } from '../../platform/platform.ts';
-import { CommandError, requireProgram, runCommandOk } from '../../platform/processes.ts';
-import { CRI_NAMESPACE } from '../containerd/paths.ts';
+import { CommandError, runCommandOk } from '../../platform/processes.ts';
+import { type Ctr, ctrFor } from '../containerd/ctr.ts';
 import { type Connection, connect, delay, hasCode } from '../cri/connection.ts';
 import { imageStatus } from '../cri/images/image-service.ts';
 import { type OciIndex, type OnRead, openArchive, readArchive } from './archive-reader.ts';
@@ -44,11 +44,10 @@ const LISTED_WITHIN_MILLIS = 30_000;
  * of its images within 30 s. The images of the preceding files remain loaded.
  */
 export async function loadImageArchives(options: LoadOptions, files: string[], signal: AbortSignal): Promise<string[]> {
-  const ctr = requireProgram('ctr');
+  const ctr = ctrFor(options.endpoint);
   const connection = connect(options.endpoint);
   const load: Load = {
     ctr,
-    args: ['--address', options.endpoint.replace(/^unix:\/\//, ''), '--namespace', CRI_NAMESPACE],
     connection,
     timers: options.timers,
     progress: options.progress ?? (() => undefined),
@@ -74,9 +73,7 @@ const hasRuntimeEnded = (error: unknown): boolean =>
   hasCode(error, 'Unavailable') || (error instanceof CommandError && RUNTIME_ENDED.test(error.message));
 
 interface Load {
-  ctr: string;
-  /** The options before the command. */
-  args: readonly string[];
+  ctr: Ctr;
   connection: Connection;
   timers: Timers;
   progress(step: LoadStep): void;
@@ -124,14 +121,14 @@ async function importWhole(guard: ImportGuard, run: () => Promise<void>): Promis
  * the content of index.json to import instead of the index in the file.
  */
 async function importArchive(
-  { ctr, args, signal }: Load,
+  { ctr, signal }: Load,
   file: string,
   index: OciIndex | undefined,
   onRead: OnRead,
 ): Promise<void> {
   const archive = await openArchive(file, onRead);
   const source: AsyncIterable<unknown> = index === undefined ? archive : withIndex(archive, index);
-  const child = spawn(ctr, [...args, 'images', 'import', '-'], {
+  const child = spawn(ctr.program, [...ctr.args, 'images', 'import', '-'], {
     stdio: ['pipe', 'ignore', 'pipe'],
     // Ctrl+C on a terminal does not reach ctr. It ends because its input ends, and can then delete its lease, which would keep the content
     // on the disk for a day.
@@ -174,9 +171,9 @@ async function listed(load: Load, reference: string, idBefore: string | undefine
 
 /** Resolves with the IDs, one for each platform, of the image that has the name in containerd. An ID is the digest of a configuration. */
 async function imageIds(load: Load, name: string): Promise<string[]> {
-  const { ctr, args, connection, signal } = load;
+  const { ctr, connection, signal } = load;
   const ids = async (digest: string): Promise<string[]> => {
-    const content = await runCommandOk(ctr, [...args, 'content', 'get', digest], { signal });
+    const content = await runCommandOk(ctr.program, [...ctr.args, 'content', 'get', digest], { signal });
     const { config, manifests = [] } = JSON.parse(content) as Manifest;
     if (config !== undefined) return [config.digest];
     // The archive may lack the manifests of other platforms.

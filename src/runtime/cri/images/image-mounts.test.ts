@@ -1,7 +1,13 @@
-import { expect, test } from 'vitest';
+import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { createVirtualTimers } from '../../../platform/virtual-timers.ts';
 import { type Connection, RuntimeCallError } from '../connection.ts';
 import { imageMountCalls } from './image-mounts.ts';
+
+const mountCalls = (connection: Connection) =>
+  imageMountCalls({ connection, endpoint: 'unix:///c.sock', timers: createVirtualTimers() });
 
 test.each([
   ['native', '/var/lib/containerd/io.containerd.snapshotter.v1.native'],
@@ -15,7 +21,7 @@ test.each([
     if (call === 'ImageStatus') return { info: { info: '{"chainID":"sha256:top"}' } };
     return { mounts: [{ type: 'bind', source: '/s', options: [] }] };
   };
-  const calls = imageMountCalls({ unary } as unknown as Connection, createVirtualTimers());
+  const calls = mountCalls({ unary } as unknown as Connection);
   const { signal } = new AbortController();
   await calls.imageMounts('i', 'k', signal);
   await calls.releaseImageMounts('k', signal);
@@ -30,7 +36,8 @@ test.each([
 const { signal } = new AbortController();
 const mount = { type: 'overlay', source: 'overlay', options: ['ro'] };
 
-function callsTo(answers: Record<string, object | Error>) {
+/** A list has the answers to the calls of a method in their order. */
+function callsTo(answers: Record<string, object | Error | (object | Error)[]>) {
   const asked: string[] = [];
   const unary = async (method: string): Promise<unknown> => {
     const call = method.split('/')[1] ?? '';
@@ -40,11 +47,12 @@ function callsTo(answers: Record<string, object | Error>) {
       ImageFsInfo: { imageFilesystems: [] },
       ...answers,
     };
-    const found = answer[call as keyof typeof answer];
+    const given = answer[call as keyof typeof answer];
+    const found = Array.isArray(given) ? given.shift() : given;
     if (found instanceof Error) throw found;
     return found ?? {};
   };
-  return { asked, calls: imageMountCalls({ unary } as unknown as Connection, createVirtualTimers()) };
+  return { asked, calls: mountCalls({ unary } as unknown as Connection) };
 }
 
 test('the mounts of a view that exists are read', async () => {
@@ -83,4 +91,31 @@ test('the release of a view that does not exist succeeds, and any other error is
   await callsTo({ Remove: new RuntimeCallError('NotFound', 'gone') }).calls.releaseImageMounts('k', signal);
   const busy = callsTo({ Remove: new RuntimeCallError('FailedPrecondition', 'in use') });
   await expect(busy.calls.releaseImageMounts('k', signal)).rejects.toThrow('in use');
+});
+
+/** Returns the arguments with which the script in place of ctr is called. */
+function scriptedCtr(): () => string {
+  const folder = mkdtempSync(join(tmpdir(), 'lifepod-ctr-'));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  writeFileSync(join(folder, 'ctr'), `#!/bin/sh\necho "$@" > ${folder}/asked\n`);
+  chmodSync(join(folder, 'ctr'), 0o755);
+  vi.stubEnv('PATH', `${folder}:${process.env['PATH']}`);
+  onTestFinished(() => void vi.unstubAllEnvs());
+  return () => readFileSync(join(folder, 'asked'), 'utf8').trim();
+}
+const missingParent = () => new RuntimeCallError('NotFound', 'parent snapshot top does not exist');
+
+test('the layers of an image that is not unpacked are unpacked before its mounts are read', async () => {
+  const asked = scriptedCtr();
+  const { calls } = callsTo({
+    View: [missingParent(), { mounts: [mount] }],
+    List: { images: [{ name: 'i', target: { digest: 'sha256:m' } }] },
+  });
+  expect(await calls.imageMounts('i', 'k', signal)).toEqual([mount]);
+  expect(asked()).toBe('--address /c.sock --namespace k8s.io snapshots unpack --snapshotter overlayfs sha256:m');
+});
+
+test('an image that is removed before it is unpacked has no mounts', async () => {
+  const { calls } = callsTo({ View: missingParent(), List: { images: [] } });
+  await expect(calls.imageMounts('i', 'k', signal)).rejects.toThrow('the image i no longer exists');
 });
