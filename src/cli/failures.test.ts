@@ -1,8 +1,10 @@
-import { writeFileSync } from 'node:fs';
-import { expect, test } from 'vitest';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
 import { NeedsRootError } from '../engine/machine-checks.ts';
 import { notFound } from '../machinery/status.ts';
-import { FolderInUseError, UserError } from '../platform/files.ts';
+import { FolderInUseError, ForeignFolderError, UserError } from '../platform/files.ts';
 import { CommandError } from '../platform/processes.ts';
 import { RuntimeCallError } from '../runtime/cri/connection.ts';
 import { StorageFullError } from '../store/store.ts';
@@ -94,5 +96,25 @@ test('an error message begins with lifepod once', () => {
 test('the message of an unexpected error contains its stack trace', () => {
   expect(failureText(new TypeError('x is not a function'))).toMatch(
     /^TypeError: x is not a function\n +at .*failures\.test/,
+  );
+});
+
+test.each<[string, string[], string | undefined]>([
+  ['an empty folder', [], undefined],
+  ['a folder with files that a user may prepare', ['manifests', 'lost+found'], undefined],
+  ['a data folder with other files', ['format-version', '.hidden', 'file'], undefined],
+  ['a folder of other files', ['file', 'manifests'], 'file'],
+  ['a home folder with only hidden files', ['.profile'], '.profile'],
+])("the advice about %s of another user is to make it root's only if it can be a data folder", (_, names, other) => {
+  const folder = mkdtempSync(join(tmpdir(), 'lifepod-failures-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  for (const name of names) mkdirSync(join(folder, name));
+  const advice = 'if you trust its content, run: chown';
+  expect(failureText(new ForeignFolderError(folder, advice))).toEqual(
+    other === undefined
+      ? advice
+      : expect.stringContaining(
+          `the folder ${folder} is not empty, and is not a data folder of lifepod (it contains ${other})`,
+        ),
   );
 });

@@ -1,9 +1,10 @@
 /** Composes the error message of a command that failed. */
+import { unusableFolder } from '../engine/data-folder/new-folder.ts';
 import { NeedsRootError } from '../engine/machine-checks.ts';
 import { runtimeCommands, startRuntimeHint } from '../engine/options/runtime-endpoint.ts';
 import { DEFAULT_DATA_DIR } from '../engine/settings.ts';
 import { isApiError } from '../machinery/status.ts';
-import { FolderInUseError, UserError } from '../platform/files.ts';
+import { FolderInUseError, ForeignFolderError, UserError } from '../platform/files.ts';
 import { CommandError } from '../platform/processes.ts';
 import { rootProgram, shellQuoted } from '../platform/programs/typed-program.ts';
 import { shortCallError } from '../runtime/error-text.ts';
@@ -41,6 +42,8 @@ export function failureText(
   }
   if (error instanceof FolderInUseError && error.pid !== undefined)
     return `${message}, or stop that engine: ${waysToStop(error.dataDir, error.pid, env)}`;
+  // A user who has mistyped a path, or has given a home folder, must not be advised to make the folder root's.
+  if (error instanceof ForeignFolderError) return unusableFolder(error.dataDir, true) ?? message;
   if (error instanceof UserError || error instanceof StorageFullError || isApiError(error)) return message;
   // These errors are recognized by their names, because importing the class RuntimeCallError would load gRPC.
   if (name === 'RuntimeCallError' || name === 'OutcomeUnknownError')

@@ -18,7 +18,7 @@ import {
 import { basename, dirname, join, resolve } from 'node:path';
 import { foreignContent, foreignFolder, foreignLink } from './folder-owners.ts';
 import { createFolders, creationProblem, isOtherThanFolder } from './folders/folders.ts';
-import { namingFile, overwriteLine } from './folders/written-file.ts';
+import { namingFile, overwriteLine, syncFolder } from './folders/written-file.ts';
 import { missingProgram } from './programs/programs.ts';
 
 /** An error that a user of the command line can fix. The user sees only the message, which explains the cause and, if known, the fix. */
@@ -36,6 +36,16 @@ export class FolderInUseError extends UserError {
     );
     this.dataDir = dataDir;
     this.pid = pid;
+  }
+}
+
+/** The error about a data folder that belongs to another user. failureText() replaces the message if the folder is not one of lifepod. */
+export class ForeignFolderError extends UserError {
+  readonly dataDir: string;
+
+  constructor(dataDir: string, message: string) {
+    super(message);
+    this.dataDir = dataDir;
   }
 }
 
@@ -58,7 +68,8 @@ export function realFolder(path: string): string {
 /** Like givenDataDir(), but also throws a UserError if a link in the path lets another user redirect root. */
 export function realDataDir(path: string): string {
   if (path === '' || isOtherThanFolder(path)) throw notAFolder(path);
-  refuse(foreignLink(path));
+  const reason = foreignLink(path);
+  if (reason !== undefined) throw new UserError(reason);
   return realFolder(path);
 }
 
@@ -88,10 +99,10 @@ export function ensurePrivateFolder(path: string): void {
 export function ensureDataDir(path: string): string[] {
   try {
     const created = createFolders(path);
-    refuse(foreignFolder(path));
+    refuseForeign(path, foreignFolder);
     chmodSync(path, 0o700);
     // Before chmodSync(), other users could add entries.
-    refuse(foreignContent(path));
+    refuseForeign(path, foreignContent);
     return created;
   } catch (error) {
     if (error instanceof UserError) throw error;
@@ -102,8 +113,9 @@ export function ensureDataDir(path: string): string[] {
   }
 }
 
-function refuse(reason: string | undefined): void {
-  if (reason !== undefined) throw new UserError(reason);
+function refuseForeign(dataDir: string, check: typeof foreignFolder): void {
+  const reason = check(dataDir);
+  if (reason !== undefined) throw new ForeignFolderError(dataDir, reason);
 }
 
 /**
@@ -141,16 +153,6 @@ function replaceFile(path: string, bytes: Uint8Array, mode: number): void {
   }
 }
 
-/** Makes the names of the files in the folder durable. */
-export function syncFolder(path: string): void {
-  const fd = openSync(path, constants.O_RDONLY | constants.O_DIRECTORY);
-  try {
-    fsyncSync(fd);
-  } finally {
-    closeSync(fd);
-  }
-}
-
 /** Returns undefined if the file does not exist. */
 export function readTextIfPresent(path: string): string | undefined {
   try {
@@ -168,8 +170,6 @@ export interface DataDirLock {
 /** The owner of the data folder locks this file. The file has one line: see src/engine/data-folder/lock-line.ts. */
 export const lockPath = (dataDir: string): string => join(dataDir, 'lock');
 
-export const missingFlock = (): UserError => new UserError(missingProgram('flock'));
-
 /**
  * Runs the flock command on this process's open file, and returns whether the lock was acquired. A lock of flock(2) belongs to the open
  * file description, so it outlives the command. The kernel releases the lock when this process ends, even by kill -9. Node.js opens files
@@ -177,7 +177,7 @@ export const missingFlock = (): UserError => new UserError(missingProgram('flock
  */
 export function tryFlock(fd: number, ...how: string[]): boolean {
   const result = spawnSync('flock', [...how, '3'], { stdio: ['ignore', 'ignore', 'pipe', fd] });
-  if (result.error !== undefined && hasCode(result.error, 'ENOENT')) throw missingFlock();
+  if (result.error !== undefined && hasCode(result.error, 'ENOENT')) throw new UserError(missingProgram('flock'));
   if (result.error !== undefined) throw result.error;
   if (result.status === 0) return true;
   if (result.status === 1) return false;
@@ -207,7 +207,7 @@ const SHARED_LOCK_SECONDS = 1;
  * lock after 1 s, if the flock command is not installed, or if another user could have prepared the folder.
  */
 export function lockDataDir(dataDir: string, role: DataDirRole | `${DataDirRole} starting` = 'engine'): DataDirLock {
-  refuse(foreignContent(dataDir));
+  refuseForeign(dataDir, foreignContent);
   const fd = openSync(lockPath(dataDir), constants.O_RDWR | constants.O_CREAT | constants.O_NOFOLLOW, 0o600);
   if (!fstatSync(fd).isFile()) {
     closeSync(fd);
@@ -259,7 +259,7 @@ function inUse(dataDir: string, { pid, role }: Owner): UserError {
  * installed. Also throws one if the folder belongs to another user, who may have written the PID.
  */
 export function dataDirOwner(dataDir: string): number | undefined {
-  refuse(foreignFolder(dataDir));
+  refuseForeign(dataDir, foreignFolder);
   let fd: number;
   try {
     fd = openSync(lockPath(dataDir), constants.O_RDONLY | constants.O_NONBLOCK);

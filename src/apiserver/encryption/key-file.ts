@@ -10,13 +10,8 @@ import { randomBytes } from 'node:crypto';
 import { readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
-import {
-  ensurePrivateFolder,
-  readTextIfPresent,
-  syncFolder,
-  UserError,
-  writeFileAtomic,
-} from '../../platform/files.ts';
+import { ensurePrivateFolder, readTextIfPresent, UserError, writeFileAtomic } from '../../platform/files.ts';
+import { syncFolder } from '../../platform/folders/written-file.ts';
 import { keyNameOf } from './ciphers.ts';
 import { type Configuration, parseConfiguration } from './configuration.ts';
 

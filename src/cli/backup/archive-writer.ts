@@ -5,7 +5,7 @@ import { basename, dirname, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
 import { type Header, type Pack, pack } from 'tar-stream';
-import { syncFolder } from '../../platform/files.ts';
+import { syncFolder } from '../../platform/folders/written-file.ts';
 import { type BackedUpFile, FILES_PREFIX, MANIFEST_NAME, type Manifest } from './manifest.ts';
 
 /** `path`: the path in the data folder. A large file is read from `file`. */

@@ -42,10 +42,10 @@ import {
   FolderInUseError,
   lockDataDir,
   readTextIfPresent,
-  syncFolder,
   UserError,
   writeFileAtomic,
 } from '../../platform/files.ts';
+import { syncFolder } from '../../platform/folders/written-file.ts';
 import { nodePlatform, systemTimers } from '../../platform/node-js.ts';
 import { forgetHistory } from '../../store/lmdb/copy-file.ts';
 import { hintsFor } from '../hints.ts';

@@ -4,7 +4,8 @@
  */
 import { spawn } from 'node:child_process';
 import { closeSync, constants, openSync } from 'node:fs';
-import { missingFlock, tryFlock } from '../../platform/files.ts';
+import { tryFlock, UserError } from '../../platform/files.ts';
+import { missingProgram } from '../../platform/programs/programs.ts';
 
 export interface FileLock {
   readonly fd: number;
@@ -56,7 +57,9 @@ function flock(fd: number, how: string, signal: AbortSignal): Promise<number | n
       detached: true,
       signal,
     });
-    child.once('error', (error: NodeJS.ErrnoException) => reject(error.code === 'ENOENT' ? missingFlock() : error));
+    child.once('error', (error: NodeJS.ErrnoException) =>
+      reject(error.code === 'ENOENT' ? new UserError(missingProgram('flock')) : error),
+    );
     child.once('exit', resolve);
   });
 }

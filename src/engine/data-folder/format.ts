@@ -14,7 +14,8 @@
  */
 import { existsSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { readTextIfPresent, syncFolder, UserError, writeFileAtomic } from '../../platform/files.ts';
+import { readTextIfPresent, UserError, writeFileAtomic } from '../../platform/files.ts';
+import { syncFolder } from '../../platform/folders/written-file.ts';
 import type { Log } from '../../platform/platform.ts';
 import { rootCommand } from '../../platform/programs/typed-program.ts';
 import { LIFEPOD_VERSION } from '../version.ts';

@@ -33,20 +33,23 @@ const OTHER_NAMES = /^(?:lifepod\.log|before-restore-)|\.new$/;
 /** Matches the entries of an empty disk, `lost+found` and files of quotas, and hidden entries, which file systems and programs add. */
 const NOT_FILES = /^(?:lost\+found$|a?quota\.(?:user|group)$|\.)/;
 
-/** Throws a UserError if the folder, in which no engine has run, must not become a data folder. */
-export function refuseUnusableFolder(dataDir: string): void {
+/**
+ * Throws a UserError if the folder, in which no engine has run, must not become a data folder. `isForeign`: another user owns it, so that
+ * hidden entries count, too: they may be all that a home folder contains.
+ */
+export function refuseUnusableFolder(dataDir: string, isForeign = false): void {
   refuseNestedFolder(dataDir);
-  refuseOtherFiles(dataDir);
+  refuseOtherFiles(dataDir, isForeign);
 }
 
 /**
  * Returns the message of refuseUnusableFolder(), so that a user who has mistyped a path is not advised to start an engine there; undefined
  * if the folder is a data folder or can become one.
  */
-export function unusableFolder(dataDir: string): string | undefined {
+export function unusableFolder(dataDir: string, isForeign = false): string | undefined {
   if (isDataFolder(dataDir)) return undefined;
   try {
-    refuseUnusableFolder(dataDir);
+    refuseUnusableFolder(dataDir, isForeign);
     return undefined;
   } catch (error) {
     if (error instanceof UserError) return error.message;
@@ -55,12 +58,16 @@ export function unusableFolder(dataDir: string): string | undefined {
 }
 
 /** Throws a UserError if the folder is not a data folder, and contains an entry that is not a part of a data folder. */
-export function refuseOtherFiles(dataDir: string): void {
+export function refuseOtherFiles(dataDir: string, isForeign = false): void {
   if (existsSync(join(dataDir, 'format-version')) || existsSync(join(dataDir, 'store/data.mdb'))) return;
   // The folder of a first start that was killed, or that was removed only in part, has a record.
   if (isDataFolder(dataDir)) return;
   const other = namesIn(dataDir).find(
-    (name) => !PARTS.includes(name) && !OTHER_PARTS.includes(name) && !OTHER_NAMES.test(name) && !NOT_FILES.test(name),
+    (name) =>
+      !PARTS.includes(name) &&
+      !OTHER_PARTS.includes(name) &&
+      !OTHER_NAMES.test(name) &&
+      (!NOT_FILES.test(name) || (isForeign && name.startsWith('.'))),
   );
   if (other === undefined) return;
   throw new UserError(

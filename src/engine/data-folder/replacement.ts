@@ -11,7 +11,8 @@
  */
 import { existsSync, lstatSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { lockDataDir, readTextIfPresent, syncFolder, UserError, writeFileAtomic } from '../../platform/files.ts';
+import { lockDataDir, readTextIfPresent, UserError, writeFileAtomic } from '../../platform/files.ts';
+import { syncFolder } from '../../platform/folders/written-file.ts';
 
 /** The files and folders of the data folder that a backup contains, and that a restore replaces or removes. */
 export const PARTS: readonly string[] = [

@@ -1,4 +1,4 @@
-import { fstatSync, writeSync } from 'node:fs';
+import { closeSync, constants, fstatSync, fsyncSync, openSync, writeSync } from 'node:fs';
 
 /** Returns whether an error of the file system means that the disk is full or the disk quota is used up. */
 export const isDiskFull = (error: unknown): boolean =>
@@ -16,4 +16,14 @@ export function namingFile<T>(path: string, write: () => T): T {
 /** Pads the line to the size of the file, so that one write replaces the whole former line, and needs no space on a full disk. */
 export function overwriteLine(fd: number, line: string): void {
   writeSync(fd, `${line.padEnd(fstatSync(fd).size - 1)}\n`, 0);
+}
+
+/** Makes the names of the files in the folder durable. */
+export function syncFolder(path: string): void {
+  const fd = openSync(path, constants.O_RDONLY | constants.O_DIRECTORY);
+  try {
+    fsyncSync(fd);
+  } finally {
+    closeSync(fd);
+  }
 }

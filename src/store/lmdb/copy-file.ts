@@ -1,8 +1,7 @@
 /** Copies LMDB's data file without unused space, which may contain values that were deleted or overwritten. */
 import { chmod, mkdir, open, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { syncFolder } from '../../platform/files.ts';
-import { isDiskFull } from '../../platform/folders/written-file.ts';
+import { isDiskFull, syncFolder } from '../../platform/folders/written-file.ts';
 import { diskFull } from './commit-failure.ts';
 import { hasSpace, openTables, type Tables } from './tables.ts';
 
