@@ -5,8 +5,7 @@ import type { IpFamily } from '../machinery/ip.ts';
 import { controlGroupProblem } from '../platform/control-groups/available.ts';
 import { UserError } from '../platform/files.ts';
 import { findProgram, runCommand } from '../platform/processes.ts';
-import { packageOf } from '../platform/programs/programs.ts';
-import { asRoot } from '../platform/programs/typed-program.ts';
+import { installAdvice, packageOf } from '../platform/programs/packages.ts';
 
 /** The programs that lifepod always needs. PRIVATE_CONTAINERD has those that a private containerd needs in addition. */
 const ALWAYS = ['nft', 'conntrack', 'ip', 'flock', 'nsenter', 'setpriv', 'mount', 'umount'];
@@ -61,9 +60,7 @@ export function checkMachine(privateContainerd: () => boolean): void {
   const missing = missingPackages(isPrivate);
   if (missing.length > 0) {
     const [noun, verb] = missing.length === 1 ? ['package', 'is'] : ['packages', 'are'];
-    throw new UserError(
-      `the ${noun} ${missing.join(', ')} ${verb} missing: run '${asRoot(`apt-get install ${missing.join(' ')}`, process.env)}'`,
-    );
+    throw new UserError(`the ${noun} ${missing.join(', ')} ${verb} missing: ${installAdvice(missing)}`);
   }
   const problem = isPrivate ? controlGroupProblem() : undefined;
   if (problem !== undefined)

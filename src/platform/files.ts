@@ -19,7 +19,7 @@ import { basename, dirname, join, resolve } from 'node:path';
 import { foreignContent, foreignFolder, foreignLink } from './folder-owners.ts';
 import { createFolders, creationProblem, isOtherThanFolder } from './folders/folders.ts';
 import { namingFile, overwriteLine, syncFolder } from './folders/written-file.ts';
-import { missingProgram } from './programs/programs.ts';
+import { missingProgram } from './programs/packages.ts';
 
 /** An error that a user of the command line can fix. The user sees only the message, which explains the cause and, if known, the fix. */
 export class UserError extends Error {

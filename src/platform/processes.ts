@@ -6,7 +6,8 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { UserError } from './files.ts';
 import type { Timers } from './platform.ts';
-import { missingProgram, searchFolders } from './programs/programs.ts';
+import { missingProgram } from './programs/packages.ts';
+import { searchFolders } from './programs/programs.ts';
 
 export interface CommandResult {
   /** The exit code. If a signal ended the program: 128 plus the number of the signal, as in a shell. */

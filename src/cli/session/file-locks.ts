@@ -5,7 +5,7 @@
 import { spawn } from 'node:child_process';
 import { closeSync, constants, openSync } from 'node:fs';
 import { tryFlock, UserError } from '../../platform/files.ts';
-import { missingProgram } from '../../platform/programs/programs.ts';
+import { missingProgram } from '../../platform/programs/packages.ts';
 
 export interface FileLock {
   readonly fd: number;

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { completePath, missingProgram, packageOf, searchFolders } from './programs.ts';
+import { completePath, searchFolders } from './programs.ts';
 
 const USUAL = ['/usr/local/sbin', '/usr/local/bin', '/usr/sbin', '/usr/bin', '/sbin', '/bin'];
 
@@ -19,11 +19,4 @@ test('the usual folders become part of the PATH', () => {
   const env: NodeJS.ProcessEnv = { PATH: '/usr/bin:/bin' };
   completePath(env);
   expect(env['PATH']).toBe('/usr/bin:/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/sbin');
-});
-
-test('the message about a missing program is one sentence that names its package', () => {
-  expect(missingProgram('umount')).toBe(`the command 'umount' is missing: install the package mount`);
-  expect(missingProgram('/usr/sbin/nft')).toBe(`the command '/usr/sbin/nft' is missing: install the package nftables`);
-  expect(missingProgram('other')).toBe(`the command 'other' is missing: install it`);
-  expect(packageOf('other')).toBeUndefined();
 });

@@ -1,5 +1,5 @@
 /** A PATH often lacks the folders of system programs: the PATH of Debian's users has no /usr/sbin, and `su` without `-` keeps this PATH. */
-import { basename, delimiter } from 'node:path';
+import { delimiter } from 'node:path';
 
 /** Source: the PATH of root in Debian's login.defs(5). */
 const USUAL_FOLDERS = ['/usr/local/sbin', '/usr/local/bin', '/usr/sbin', '/usr/bin', '/sbin', '/bin'];
@@ -13,28 +13,4 @@ export function searchFolders(path = ''): string[] {
 /** Appends the usual folders to PATH in `env`. By default, this affects this process and all programs that it starts. */
 export function completePath(env: NodeJS.ProcessEnv = process.env): void {
   env['PATH'] = searchFolders(env['PATH']).join(delimiter);
-}
-
-const PACKAGES: Readonly<Record<string, readonly string[]>> = {
-  catatonit: ['catatonit'],
-  conntrack: ['conntrack'],
-  containerd: ['containerd', 'containerd-shim-runc-v2', 'ctr'],
-  coreutils: ['nice', 'rm'],
-  iproute2: ['ip', 'ss'],
-  'kubernetes-client': ['kubectl'],
-  mount: ['mount', 'umount'],
-  nftables: ['nft'],
-  runc: ['runc'],
-  systemd: ['busctl', 'systemctl'],
-  'util-linux': ['flock', 'nsenter', 'setpriv'],
-  'busybox-static': ['busybox'],
-};
-
-/** Returns the Debian package with the program; undefined if PACKAGES lacks the program. */
-export const packageOf = (program: string): string | undefined =>
-  Object.keys(PACKAGES).find((name) => PACKAGES[name]?.includes(basename(program)));
-
-export function missingProgram(program: string): string {
-  const name = packageOf(program);
-  return `the command '${program}' is missing: ${name === undefined ? 'install it' : `install the package ${name}`}`;
 }

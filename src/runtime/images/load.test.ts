@@ -151,7 +151,7 @@ async function rejection(promise: Promise<unknown>): Promise<Error> {
 }
 
 test('the load of an archive fails with the name of the package if ctr is not installed', async () => {
-  const missing = new UserError(`the command 'ctr' is missing: install the package containerd`);
+  const missing = new UserError(`the command 'ctr' is missing: run 'apt-get install containerd'`);
   vi.mocked(requireProgram).mockImplementationOnce(() => {
     throw missing;
   });

@@ -7,6 +7,7 @@ import { buffer } from 'node:stream/consumers';
 import { extract, type Header } from 'tar-stream';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { UserError } from '../../platform/files.ts';
+import { installAdvice } from '../../platform/programs/packages.ts';
 import { makeBusyboxArchive, makePauseArchive } from './local-images.ts';
 
 const reference = 'docker.io/library/a:1';
@@ -103,7 +104,7 @@ test('the busybox image has the usual folders, users and groups', async () => {
 test('a busybox that needs shared libraries is refused, if the path of the loader is in its first 4 KiB', async () => {
   const program = install('busybox', `${BUSYBOX}# /lib64/ld-linux-x86-64.so.2\n`);
   await expect(makeBusyboxArchive(out, { reference })).rejects.toThrow(
-    new UserError(`${program} needs shared libraries: install the package busybox-static`),
+    new UserError(`${program} needs shared libraries: ${installAdvice(['busybox-static'])}`),
   );
   install('busybox', `${BUSYBOX}${'#'.repeat(4096 - BUSYBOX.length)}/ld-`);
   await makeBusyboxArchive(out, { reference });

@@ -5,6 +5,7 @@
 import { readFileSync } from 'node:fs';
 import { UserError } from '../../platform/files.ts';
 import { requireProgram, runCommandOk } from '../../platform/processes.ts';
+import { installAdvice } from '../../platform/programs/packages.ts';
 import { type Entry, writeImageArchive } from './archive-writer.ts';
 
 const PATH_VARIABLE = 'PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
@@ -37,7 +38,8 @@ export async function makeBusyboxArchive(
 ): Promise<void> {
   const busybox = requireProgram('busybox');
   const program = readFileSync(busybox);
-  if (isDynamic(program)) throw new UserError(`${busybox} needs shared libraries: install the package busybox-static`);
+  if (isDynamic(program))
+    throw new UserError(`${busybox} needs shared libraries: ${installAdvice(['busybox-static'])}`);
   const applets = (await runCommandOk(busybox, ['--list'])).split('\n').filter((name) => name !== '');
   const entries: Entry[] = [
     folder('bin'),
