@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { lockForStart } from '../engine/data-folder/lock-line.ts';
 import { UserError } from '../platform/files.ts';
 import { loadImages, requireArchive } from './image.ts';
@@ -22,6 +22,14 @@ test('a folder and a missing file are refused as archives', () => {
   expect(() => requireArchive(folder)).toThrow(new UserError(`the file ${folder} is a folder: ${advice}`));
   const file = join(folder, 'none');
   expect(() => requireArchive(file)).toThrow(new UserError(`the file ${file} does not exist: ${advice}`));
+});
+
+test('a closed pipe of the shell is refused with the command that reads standard input', () => {
+  vi.stubEnv('SUDO_UID', '1000');
+  expect(() => requireArchive('/dev/fd/9999')).toThrow(
+    /^the file \/dev\/fd\/9999 does not exist, because sudo closes .*: type 'COMMAND \| sudo \S+ image load -'$/,
+  );
+  vi.unstubAllEnvs();
 });
 
 test('a folder with an OCI image layout is refused with the command that makes an archive of it', () => {

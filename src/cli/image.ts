@@ -26,7 +26,7 @@ import { engineClient, engineStarted } from './kubeconfig/engine-client.ts';
 import { requireRunning } from './kubeconfig/own-kubeconfig.ts';
 import { sayWhichEngine } from './kubeconfig/which-engine.ts';
 import { loadProgress } from './progress/load-progress.ts';
-import { STANDARD_INPUT, withArchiveFrom } from './progress/standard-input.ts';
+import { closedBySudo, STANDARD_INPUT, withArchiveFrom } from './progress/standard-input.ts';
 import { terminalLine } from './progress/terminal-line.ts';
 
 /** Waits until a starting engine has started: its runtime may not listen yet, and the record may name that of the engine before. */
@@ -98,6 +98,8 @@ export function requireArchive(file: string): void {
     if (statSync(file).isDirectory()) problem = 'is a folder';
   } catch (error) {
     if (error instanceof UserError) throw error;
+    const closed = closedBySudo(file, 'image load -');
+    if (closed !== undefined) throw new UserError(`the file ${file} ${closed}`);
     problem = readProblem(error);
   }
   if (problem !== undefined)

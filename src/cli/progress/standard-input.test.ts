@@ -1,11 +1,11 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { closeSync, mkdtempSync, openSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { UserError } from '../../platform/files.ts';
 import { importFailure } from '../../runtime/images/import-failure.ts';
-import { withArchiveFrom } from './standard-input.ts';
+import { closedBySudo, withArchiveFrom } from './standard-input.ts';
 
 let folder: string;
 beforeEach(() => {
@@ -77,4 +77,17 @@ test('an archive is not read from a terminal', async () => {
     async () => 'used',
   );
   await expect(refused).rejects.toThrow(/^standard input is a terminal: send an archive, as in '/);
+});
+
+test('a pipe of the shell that sudo has closed is reported with the command that reads standard input', () => {
+  const fd = openSync(folder, 'r');
+  const [open, closed] = [`/dev/fd/${fd}`, '/proc/self/fd/9999'];
+  const text = (path: string, env: NodeJS.ProcessEnv) => closedBySudo(path, 'up -', env);
+  expect(text(closed, { SUDO_UID: '1000' })).toBe(
+    "does not exist, because sudo closes the pipe of '<(COMMAND)': type 'COMMAND | sudo lifepod up -'",
+  );
+  expect([text(open, { SUDO_UID: '1000' }), text('/none', { SUDO_UID: '1000' }), text(closed, {})]).toEqual(
+    Array(3).fill(undefined),
+  );
+  closeSync(fd);
 });

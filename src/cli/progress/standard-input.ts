@@ -1,14 +1,27 @@
 /** Copies an archive from standard input or another pipe to a file without a name, because an archive must be read twice. */
-import { closeSync, constants, openSync, rmSync } from 'node:fs';
+import { closeSync, constants, existsSync, openSync, rmSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { binarySize } from '../../machinery/binary-size.ts';
 import { UserError } from '../../platform/files.ts';
+import { isThroughSudo, rootProgram, sudoProgram } from '../../platform/programs/typed-program.ts';
 import { MAKE_AGAIN } from '../../runtime/images/import-failure.ts';
 import { hintsFor } from '../hints.ts';
 
 export const STANDARD_INPUT = 'standard input';
+
+/** Matches what a shell passes as FILE for `<(COMMAND)`. */
+const SHELL_PIPE = /^\/(?:dev|proc\/self)\/fd\/\d+$/;
+
+/**
+ * Returns the end of a sentence about a pipe of the shell that does not exist because sudo closes all files but the standard ones;
+ * undefined for another path. `words`: the command that reads standard input instead, such as `up -`.
+ */
+export function closedBySudo(path: string, words: string, env: NodeJS.ProcessEnv = process.env): string | undefined {
+  if (!SHELL_PIPE.test(path) || !isThroughSudo(env) || existsSync(path)) return undefined;
+  return `does not exist, because ${sudoProgram(env)} closes the pipe of '<(COMMAND)': type 'COMMAND | ${rootProgram(env)} ${words}'`;
+}
 
 /**
  * Copies the input to a file in the folder, and calls `use` with a path in /proc that leads to the open file. The file has no name while

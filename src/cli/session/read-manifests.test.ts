@@ -1,7 +1,7 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { checkPaths, readManifests } from './read-manifests.ts';
 import { upFiles } from './session.ts';
 
@@ -21,6 +21,14 @@ test.each([
 
 test('checkPaths accepts a path whose other errors depend on the user, such as a permission', () => {
   expect(() => checkPaths([`/${'a'.repeat(300)}`])).not.toThrow();
+});
+
+test('a pipe of the shell that sudo has closed is reported with the command that reads standard input', async () => {
+  vi.stubEnv('SUDO_UID', '1000');
+  const sentence = /^the manifest \/dev\/fd\/9999 does not exist, because sudo .*: type 'COMMAND \| sudo \S+ up -'$/;
+  expect(() => checkPaths(['/dev/fd/9999', '-'])).toThrow(sentence);
+  await expect(readManifests(['/dev/fd/9999'], never, ignore)).rejects.toThrow(sentence);
+  vi.unstubAllEnvs();
 });
 
 test('a path that does not exist is reported before standard input has ended, also to root', async () => {

@@ -5,6 +5,7 @@ import { text as readText } from 'node:stream/consumers';
 import { readProblem } from '../../machinery/read-problem.ts';
 import { UserError } from '../../platform/files.ts';
 import { untilAborted } from '../../platform/on-abort.ts';
+import { closedBySudo } from '../progress/standard-input.ts';
 import { createErrors, type Manifest, parseManifests } from './manifests.ts';
 
 /** The files of a folder that are manifests. Source: kubectl apply -f FOLDER. */
@@ -16,7 +17,7 @@ export function checkPaths(paths: readonly string[]): void {
   if (missing.length === 0) return;
   throw new UserError(
     missing.length === 1
-      ? `the manifest ${missing[0]} does not exist`
+      ? `the manifest ${missing[0]} ${closedBySudo(missing[0] ?? '', 'up -') ?? 'does not exist'}`
       : `the manifests ${missing.join(', ')} do not exist`,
   );
 }
@@ -109,6 +110,6 @@ function readable<T>(path: string, read: () => T): T {
   try {
     return read();
   } catch (error) {
-    throw new UserError(`the manifest ${path} ${readProblem(error)}`);
+    throw new UserError(`the manifest ${path} ${closedBySudo(path, 'up -') ?? readProblem(error)}`);
   }
 }
