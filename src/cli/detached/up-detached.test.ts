@@ -18,7 +18,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true }));
 
-const USER = { SUDO_UID: '1000' };
+const USER = { SUDO_UID: '1000', SUDO_GID: '1000' };
 const PID = process.pid;
 const refusal = (more: object, args: string[] = []) =>
   refusalOfRunning({ dataDir: folder, ...more }, PID, USER, args)?.message;

@@ -10,7 +10,7 @@ import { apiHangs } from '../service/not-running.ts';
 import type { ServiceState } from '../service/service-state.ts';
 import { engineHangs, engineSilent, explainUnread, otherServer } from './lost-engine.ts';
 
-const USER = { SUDO_UID: '1000' };
+const USER = { SUDO_UID: '1000', SUDO_GID: '1000' };
 const COPY = userKubeconfigPath(DEFAULT_DATA_DIR, 1000);
 const OTHER = userKubeconfigPath('/elsewhere', 1000);
 // These functions replace the state of the engine and of the service of this machine.

@@ -10,7 +10,7 @@ import { changingNow, journalCommand, notRunning, podsLeftIn, startCommand, ways
 import { readService, runsAsService, type ServiceState } from './service-state.ts';
 import { ENGINE_UNIT, unitsOf } from './units.ts';
 
-const USER = { SUDO_UID: '1000' };
+const USER = { SUDO_UID: '1000', SUDO_GID: '1000' };
 
 function scratch(): string {
   const folder = mkdtempSync(join(tmpdir(), 'lifepod-service-'));

@@ -55,12 +55,10 @@ export interface InvokingUser {
 
 export type FindUser = (reference: string) => InvokingUser | undefined;
 
-/** Finds a user with id(1), which also knows the users of directory services. Returns undefined if there is no such user. */
+/** Finds a user with getent(1), which also knows the users of directory services. Returns undefined if there is no such user. */
 export function findUser(reference: string): InvokingUser | undefined {
-  const [uid, gid, name] = ['-u', '-g', '-nu'].map((option) => {
-    const { status, stdout } = spawnSync('id', [option, '--', reference], { encoding: 'utf8' });
-    return status === 0 ? stdout.trim() : '';
-  });
+  const { status, stdout } = spawnSync('getent', ['passwd', '--', reference], { encoding: 'utf8' });
+  const [name, , uid, gid] = status === 0 ? stdout.trimEnd().split(':') : [];
   if (!uid || !gid) return undefined;
   return { uid: Number(uid), gid: Number(gid), name: name || uid };
 }

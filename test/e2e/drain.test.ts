@@ -1,11 +1,9 @@
-import { expect, it } from 'vitest';
-import type { Pod } from '../../../src/api/generated/types.ts';
-import { startClient } from '../../support/client-command.ts';
-import { KUBECTL } from '../../support/kubectl.ts';
-import { WAIT } from '../../support/manifests.ts';
-import { lifepod, record, useOwnEngine } from '../../support/own-engine.ts';
-
-useOwnEngine();
+import { expect } from 'vitest';
+import type { Pod } from '../../src/api/generated/types.ts';
+import { startClient } from '../support/client-command.ts';
+import { KUBECTL } from '../support/kubectl.ts';
+import { WAIT } from '../support/manifests.ts';
+import { lifepod, record, test } from '../support/shared-engine.ts';
 
 const DEADLINE_MILLIS = 150_000;
 const REFUSAL = "Cannot evict pod as it would violate the pod's disruption budget.";
@@ -20,7 +18,7 @@ const remaining = (all: readonly Pod[]): string[] =>
     .filter(({ metadata, spec }) => spec?.nodeName !== undefined && metadata.deletionTimestamp === undefined)
     .map(({ metadata }) => metadata.name);
 
-it('kubectl drain waits until a PodDisruptionBudget allows the evictions, and the evicted Pods have the reason Evicted', async () => {
+test('kubectl drain waits until a PodDisruptionBudget allows the evictions, and the evicted Pods have the reason Evicted', async () => {
   const created = ['--image=busybox:1.28', '--replicas=2', '--', 'sh', '-c', WAIT];
   await lifepod.kubectlOk('create', 'deployment', 'web', ...created);
   await lifepod.kubectlOk('rollout', 'status', 'deployment/web', '--timeout=100s');
@@ -29,15 +27,15 @@ it('kubectl drain waits until a PodDisruptionBudget allows the evictions, and th
   expect(await lifepod.kubectlOk('get', 'pdb', 'web')).toMatch(/^web +2 +N\/A +0 +\d+s$/m);
   const [first = '', second = ''] = remaining(await pods());
 
-  const eviction = { apiVersion: 'policy/v1', kind: 'Eviction', metadata: { name: first, namespace: 'default' } };
-  const path = `/api/v1/namespaces/default/pods/${first}/eviction`;
+  const eviction = { apiVersion: 'policy/v1', kind: 'Eviction', metadata: { name: first, namespace: lifepod.namespace } };
+  const path = `/api/v1/namespaces/${lifepod.namespace}/pods/${first}/eviction`;
   const refused = await lifepod.kubectlInput(JSON.stringify(eviction), 'create', '--raw', path, '-f', '-');
   expect(refused).toMatchObject({ code: 1, stderr: `Error from server (TooManyRequests): ${REFUSAL}\n` });
 
   const drain = startClient(lifepod, KUBECTL, ['drain', 'node-1', '--ignore-daemonsets'], DEADLINE_MILLIS);
   for (const name of [first, second]) {
     const [line] = await drain.printed(new RegExp(`error when evicting pods/"${name}" .* budget\\.`));
-    expect(line).toBe(`error when evicting pods/"${name}" -n "default" (will retry after 5s): ${REFUSAL}`);
+    expect(line).toBe(`error when evicting pods/"${name}" -n "${lifepod.namespace}" (will retry after 5s): ${REFUSAL}`);
   }
   expect(remaining(await pods()).sort()).toEqual([first, second].sort());
 

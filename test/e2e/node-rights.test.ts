@@ -1,12 +1,10 @@
 import { createPrivateKey } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { beforeAll, describe, expect, test } from 'vitest';
-import { makeLeaf } from '../../../src/apiserver/pki/certificates.ts';
-import { pod, WAIT } from '../../support/manifests.ts';
-import { lifepod, useOwnEngine } from '../../support/own-engine.ts';
-
-useOwnEngine();
+import { describe, expect } from 'vitest';
+import { makeLeaf } from '../../src/apiserver/pki/certificates.ts';
+import { pod, WAIT } from '../support/manifests.ts';
+import { lifepod, testInFileNamespace as test } from '../support/shared-engine.ts';
 
 const kubeconfigs = new Map<string, string>();
 
@@ -18,7 +16,7 @@ async function as(node: string, ...args: string[]): Promise<string> {
 
 let own: string;
 
-beforeAll(async () => {
+test.beforeAll(async () => {
   own = (await lifepod.kubectlOk('get', 'nodes', '-o', 'jsonpath={.items[0].metadata.name}')).trim();
   const pki = join(lifepod.dataDir, 'pki');
   const authority = {
@@ -49,7 +47,7 @@ describe('the user of a node', () => {
     await lifepod.apply(pod('uses', { app: [{ name: 'app', script: WAIT, env }], spec: { nodeName: own } }));
     expect(await as(own, 'get', 'secret', 'used', '-o', 'name')).toBe('secret/used');
     expect(await as(own, 'get', 'secret', 'unused')).toBe(
-      `Error from server (Forbidden): secrets "unused" is forbidden: User "system:node:${own}" cannot get resource "secrets" in API group "" in the namespace "default": ${NO_RELATION(own)}`,
+      `Error from server (Forbidden): secrets "unused" is forbidden: User "system:node:${own}" cannot get resource "secrets" in API group "" in the namespace "${lifepod.namespace}": ${NO_RELATION(own)}`,
     );
     expect(await as('other', 'get', 'secret', 'used')).toContain(NO_RELATION('other'));
     expect(await as(own, 'get', 'secrets')).toContain('No Object name found');

@@ -1,15 +1,13 @@
 /** The steps in examples/01-init-containers/README.md. */
 
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
-import { REPOSITORY } from '../../support/lifepod.ts';
-import { lifepod, useOwnEngine } from '../../support/own-engine.ts';
+import { expect } from 'vitest';
+import { REPOSITORY } from '../support/lifepod.ts';
+import { lifepod, testInFileNamespace as test } from '../support/shared-engine.ts';
 
 const EXAMPLE = join(REPOSITORY, 'examples/01-init-containers');
 const MYAPP = join(EXAMPLE, 'myapp.yaml');
 const SERVICES = join(EXAMPLE, 'services.yaml');
-
-useOwnEngine();
 
 test('kubectl apply -f creates the Pod, and get -f shows Init:0/2 from the server’s table', async () => {
   expect(await lifepod.kubectlOk('apply', '-f', MYAPP)).toBe('pod/myapp-pod created\n');
@@ -29,7 +27,7 @@ test('kubectl apply -f creates the Pod, and get -f shows Init:0/2 from the serve
 test('kubectl describe shows the init containers with their states, and the Events', async () => {
   const text = await lifepod.kubectlOk('describe', '-f', MYAPP);
   expect(text).toMatch(/^Name: +myapp-pod$/m);
-  expect(text).toMatch(/^Namespace: +default$/m);
+  expect(text).toMatch(new RegExp(`^Namespace: +${lifepod.namespace}$`, 'm'));
   expect(text).toMatch(/^Node: +node-1\/\d+\.\d+\.\d+\.\d+$/m);
   expect(text).toMatch(/^Labels: +app\.kubernetes\.io\/name=MyApp$/m);
   expect(text).toMatch(/^Status: +Pending$/m);
@@ -42,7 +40,7 @@ test('kubectl describe shows the init containers with their states, and the Even
   );
   expect(text).toMatch(/Initialized +False/);
   expect(text).toMatch(/PodScheduled +True/);
-  expect(text).toMatch(/Normal +Scheduled +\S+ +default-scheduler +Successfully assigned default\/myapp-pod to node-1/);
+  expect(text).toMatch(/Normal +Scheduled +\S+ +default-scheduler +Successfully assigned \S+\/myapp-pod to node-1/);
   expect(text).toMatch(/Normal +Pulled +\S+ +kubelet +Container image "busybox:1.28" already present on machine/);
   expect(text).toMatch(/Normal +Created +\S+ +kubelet +Created container: init-myservice/);
   expect(text).toMatch(/Normal +Started +\S+ +kubelet +Started container init-myservice/);
@@ -56,7 +54,7 @@ test('Events of a Pod name the node and the container', async () => {
   expect(items).toHaveLength(1);
   expect(items[0]).toMatchObject({
     source: { component: 'kubelet', host: 'node-1' },
-    involvedObject: { kind: 'Pod', namespace: 'default', fieldPath: 'spec.initContainers{init-myservice}' },
+    involvedObject: { kind: 'Pod', namespace: lifepod.namespace, fieldPath: 'spec.initContainers{init-myservice}' },
     count: 1,
     type: 'Normal',
   });
@@ -77,9 +75,9 @@ test('after the Services are created, both init containers succeed in order, and
 test('kubectl logs reads init containers and the app, with -f, --tail, --timestamps and --since', async () => {
   const log = (...args: string[]): Promise<string> => lifepod.kubectlOk('logs', 'myapp-pod', ...args);
   expect(await log('-c', 'init-myservice')).toMatch(
-    /waiting for myservice\n[\s\S]*myservice\.default\.svc\.cluster\.local/,
+    /waiting for myservice\n[\s\S]*myservice\.[\w-]+\.svc\.cluster\.local/,
   );
-  expect(await log('-c', 'init-mydb', '-f')).toContain('mydb.default.svc.cluster.local');
+  expect(await log('-c', 'init-mydb', '-f')).toContain(`mydb.${lifepod.namespace}.svc.cluster.local`);
   expect(await log()).toBe('The app is running!\n');
   expect(await log('-c', 'init-myservice', '--tail', '1')).toMatch(/^.*\n$/);
   expect(await log('--timestamps')).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+Z The app is running!\n$/);
