@@ -14,7 +14,8 @@ import type { NodeConnection } from '../ports/node-connection.ts';
 import type { NodeReports } from '../ports/node-reports.ts';
 import { type Sending, type SendOptions, testClient } from './client-fixture.ts';
 import { makeLeaf } from './pki/certificates.ts';
-import { loadOrCreatePki, type Pki } from './pki/pki.ts';
+import type { Pki } from './pki/pki.ts';
+import { copiedPki } from './pki/pki-fixture.ts';
 import { type ApiServer, type ApiServerOptions, startApiServer } from './server.ts';
 
 /** With these kinds, the discovery and OpenAPI documents are short enough for a test to compare. */
@@ -119,7 +120,7 @@ const VERSION = { version: 'v1.33.0+lifepod.0.0.0', gitCommit: 'abc', buildDate:
 
 export async function startTestServer(overrides: Partial<ApiServerOptions> = {}): Promise<TestServer> {
   const dataDir = mkdtempSync(join(tmpdir(), 'lifepod-apiserver-'));
-  const pki = await loadOrCreatePki(dataDir, { hostnames: [], ips: [], now: Date.now() });
+  const pki = await copiedPki(dataDir);
   const timers = systemTimers();
   const api = await registryBackend({ timers, namespaces: [] });
   const backend = api.serving;

@@ -8,7 +8,7 @@ import type { ConfigMap, CoreV1Event, Namespace, Node, Pod, ServiceAccount } fro
 import { kinds } from '../../src/api/kinds.ts';
 import { CONFIG_MAPS, EVENTS, NAMESPACES, NODES, PODS, SERVICE_ACCOUNTS } from '../../src/api/resources.ts';
 import { writeKubeconfig } from '../../src/apiserver/pki/kubeconfig.ts';
-import { loadOrCreatePki } from '../../src/apiserver/pki/pki.ts';
+import { copiedPki } from '../../src/apiserver/pki/pki-fixture.ts';
 import { bootstrap } from '../../src/apiserver/registry/bootstrap.ts';
 import { createRegistry } from '../../src/apiserver/registry/registry.ts';
 import { startApiServer } from '../../src/apiserver/server.ts';
@@ -66,7 +66,7 @@ async function startRegistry() {
 
 async function overHttps(): Promise<Client> {
   const backend = await startRegistry();
-  const pki = await loadOrCreatePki(directory, { hostnames: [], ips: [], now: timers.now() });
+  const pki = await copiedPki(directory);
   const server = await startApiServer({
     backend,
     catalog,

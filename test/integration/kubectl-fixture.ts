@@ -8,7 +8,7 @@ import { expect } from 'vitest';
 import { createCatalog } from '../../src/api/catalog.ts';
 import { kinds } from '../../src/api/kinds.ts';
 import { writeKubeconfig } from '../../src/apiserver/pki/kubeconfig.ts';
-import { loadOrCreatePki } from '../../src/apiserver/pki/pki.ts';
+import { copiedPki } from '../../src/apiserver/pki/pki-fixture.ts';
 import { createTokenIssuer } from '../../src/apiserver/pki/tokens.ts';
 import { bootstrap } from '../../src/apiserver/registry/bootstrap.ts';
 import { createRegistry } from '../../src/apiserver/registry/registry.ts';
@@ -58,7 +58,7 @@ export async function startKubectlFixture(program = KUBECTL): Promise<KubectlFix
   mkdirSync(join(folder, 'home'));
   const timers = systemTimers();
   const log = createLog({ level: 'warn' });
-  const pki = await loadOrCreatePki(folder, { hostnames: [], ips: [], now: timers.now() });
+  const pki = await copiedPki(folder);
   const issuer = createTokenIssuer(pki, 'https://kubernetes.default.svc.cluster.local', () => timers.now());
   const catalog = createCatalog(kinds);
   const backend = await createRegistry({
