@@ -27,7 +27,11 @@ test('kubectl drain waits until a PodDisruptionBudget allows the evictions, and 
   expect(await lifepod.kubectlOk('get', 'pdb', 'web')).toMatch(/^web +2 +N\/A +0 +\d+s$/m);
   const [first = '', second = ''] = remaining(await pods());
 
-  const eviction = { apiVersion: 'policy/v1', kind: 'Eviction', metadata: { name: first, namespace: lifepod.namespace } };
+  const eviction = {
+    apiVersion: 'policy/v1',
+    kind: 'Eviction',
+    metadata: { name: first, namespace: lifepod.namespace },
+  };
   const path = `/api/v1/namespaces/${lifepod.namespace}/pods/${first}/eviction`;
   const refused = await lifepod.kubectlInput(JSON.stringify(eviction), 'create', '--raw', path, '-f', '-');
   expect(refused).toMatchObject({ code: 1, stderr: `Error from server (TooManyRequests): ${REFUSAL}\n` });

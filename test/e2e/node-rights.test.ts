@@ -2,6 +2,7 @@ import { createPrivateKey } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
+import { parse } from 'yaml';
 import { makeLeaf } from '../../src/apiserver/pki/certificates.ts';
 import { pod, WAIT } from '../support/manifests.ts';
 import { lifepod, testInFileNamespace as test } from '../support/shared-engine.ts';
@@ -27,7 +28,7 @@ test.beforeAll(async () => {
   for (const node of [own, 'other']) {
     const subject = { commonName: `system:node:${node}`, organization: 'system:nodes', usage: 'client' as const };
     const { certificate, key } = await makeLeaf(authority, subject, Date.now());
-    const config = JSON.parse(readFileSync(lifepod.kubeconfig, 'utf8'));
+    const config = parse(readFileSync(lifepod.kubeconfig, 'utf8'));
     config.users[0].user = { 'client-certificate-data': base64(certificate), 'client-key-data': base64(key) };
     const path = join(lifepod.dataDir, `${node}.kubeconfig`);
     writeFileSync(path, JSON.stringify(config), { mode: 0o600 });
@@ -75,6 +76,7 @@ describe('the user of a node', () => {
     );
     expect(await as(own, 'taint', 'node', own, 'a=b:NoSchedule')).toContain('is not allowed to modify taints');
     expect(await as(own, 'label', 'node', own, 'topology.kubernetes.io/zone=z')).toContain('labeled');
+    expect(await as(own, 'label', 'node', own, 'topology.kubernetes.io/zone-')).toContain('unlabeled');
     expect(await as(own, 'delete', 'node', own)).toContain('cannot delete resource "nodes"');
     expect(await as(own, 'get', 'nodes')).toContain('cannot read all nodes, only its own Node object');
   });
