@@ -13,6 +13,27 @@ fail() {
   exit 1
 }
 
+# Owners of the files ------------------------------------------------------------------------------
+
+# Gives what root has created in the checkout of another user, as with sudo, to this user, who otherwise could neither change nor delete it.
+hand_over() {
+  local created
+  if [ "$(id -u)" = 0 ] && [ "$(stat -c %u .)" != 0 ]; then
+    for created in node_modules src/api/generated; do
+      [ ! -e "$created" ] || chown -hR --reference=. "$created"
+    done
+  fi
+}
+
+require_own_files() {
+  [ -O . ] || return 0
+  local file
+  for file in node_modules src/api/generated dist lifepod-*.tgz; do
+    [ ! -e "$file" ] || [ -O "$file" ] || [ -w "$file" ] || [ -L "$file" ] ||
+      fail "$PWD/$file belongs to $(stat -c %U "$file"), because a command with sudo has created it: run 'sudo chown -R $(id -un 2>/dev/null): $PWD', then run this again"
+  done
+}
+
 # npm packages -------------------------------------------------------------------------------------
 
 # Succeeds if the installed packages match package-lock.json. npm writes node_modules/.package-lock.json at the end of an installation; if
@@ -173,6 +194,8 @@ if [ "$purpose" = --for-tests ]; then
   [ "$(id -u)" = 0 ] || fail "the tests start containers: run them as root"
   find_program kubectl || fail "kubectl is missing, and the tests use it: install it (https://kubernetes.io/docs/tasks/tools)"
 fi
+require_own_files
+trap hand_over EXIT
 npm_is_current || install_npm_packages
 missing=$(missing_packages)
 [ -z "$missing" ] || install_debian_packages "$missing"

@@ -1,5 +1,6 @@
 /** Tests the build of the npm package. Also tests the setup of a worktree, whose node_modules is a link. */
 import {
+  chownSync,
   constants,
   lstatSync,
   mkdirSync,
@@ -9,6 +10,7 @@ import {
   realpathSync,
   renameSync,
   rmSync,
+  statSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
@@ -143,5 +145,29 @@ test('the setup names the registry of npm that does not answer, without the name
       / from https:\/\/localhost\/npm\/, which .*\nsetup: https:\/\/localhost\/npm\/ does not answer: /,
     ),
     stderr: expect.stringMatching(/ reaches https:\/\/localhost\/npm\/\n$/),
+  });
+});
+
+test('the setup by root in the checkout of another user leaves no file of root, and says how this user gets those of an earlier one', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'lifepod-setup-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  symlinkSync(join(REPOSITORY, 'scripts'), join(folder, 'scripts'));
+  const bin = join(folder, 'bin');
+  mkdirSync(bin);
+  writeFileSync(join(bin, 'npm'), '#!/bin/sh\nmkdir -p node_modules/a && false\n', { mode: 0o755 });
+  const JANE = 64_002;
+  chownSync(folder, JANE, JANE);
+  const env = { ...process.env, PATH: `${bin}:${process.env['PATH']}` };
+  const script = ['bash', join(folder, 'scripts/setup.sh')];
+  await runCommand('env', script, { env });
+  for (const path of ['node_modules', 'node_modules/a'])
+    expect(statSync(join(folder, path))).toMatchObject({ uid: JANE, gid: JANE });
+  mkdirSync(join(folder, 'dist'));
+  const user = ['--reuid', String(JANE), '--regid', String(JANE), '--clear-groups'];
+  expect(await runCommand('setpriv', [...user, ...script], { env })).toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(
+      /^setup: \S+\/dist belongs to root, because a command with sudo has created it: run 'sudo chown -R \S+: \S+', then run this again\n$/,
+    ),
   });
 });
