@@ -53,7 +53,7 @@ export function listOf(view: PodView, termination: Termination, ended: Readonly<
   let isNext = true;
   const entries = view.defers.map((container): Entry => {
     const entry = entryOf(view, container, termination, skip);
-    entry.end = recordedEnd(container) ?? ended[container.name];
+    entry.end = recordedEnd(container, view.now) ?? ended[container.name];
     if (entry.end !== undefined || (!isNext && skipped === undefined)) return entry;
     const forApps = running && isPostExit(entry.spec) && isDue(entry.spec, termination.reason);
     const waits = !skipped && ((starting && view.now < entry.stageEnd) || forApps);
@@ -143,15 +143,15 @@ export const endsOf = (list: DeferList | undefined): Record<string, EntryEnd> =>
   Object.fromEntries(list?.entries.flatMap(({ spec, end }) => (!end || end.recorded ? [] : [[spec.name, end]])) ?? []);
 
 /**
- * Returns the end that the status has; undefined if it has none. Prefers the runtime's time for `at`, because the status has whole seconds
- * only.
+ * Returns the end that the status has; undefined if it has none. The status has whole seconds, so `at` is the end of the run or, without
+ * one, the latest possible time, so that no earlier step of the entry follows it.
  */
-function recordedEnd({ latest, recorded }: ContainerView): EntryEnd | undefined {
+function recordedEnd({ latest, recorded }: ContainerView, now: Millis): EntryEnd | undefined {
   const terminated = recorded?.state?.terminated;
   if (recorded === undefined || terminated === undefined) return undefined;
   const { reason = 'Error', exitCode, message } = terminated;
-  const at = latest?.finishedAt ?? parseTime(terminated.finishedAt) ?? 0;
-  return { at, reason, exitCode, message, recorded };
+  const [second, runEnd = 0] = [parseTime(terminated.finishedAt) ?? 0, latest?.finishedAt];
+  return { at: runEnd >= second ? runEnd : Math.min(now, second + 999), reason, exitCode, message, recorded };
 }
 
 export const retries = ({ spec }: Entry): boolean => (spec.restartPolicy ?? 'Never') !== 'Never';

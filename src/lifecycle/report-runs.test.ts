@@ -216,6 +216,17 @@ describe('defer containers', () => {
     const given: Given = { ...base, spec, status, runs, ending: ending(30) };
     expect(steps(given, 'DeferSkipped', 'DeferEnded')).toMatchObject([expected]);
   });
+  it.each<[string, number, number]>([
+    ['now, in the second that the status has', 1.4, 1.4],
+    ['at the end of the second that the status has', 5, 1.999],
+  ])('an entry whose last attempt did not run ended %s', (_, now, expected) => {
+    const status = { deferContainerStatuses: [endedEntry('clean', 'Error', 128, 'ErrImageNeverPull: none')] };
+    const spec = { deferContainers: [entry('clean')] };
+    for (const earlier of [[], [exited('clean', 1, 0.5)]]) {
+      const given: Given = { ...base, now, spec, status, runs: [app, ...earlier], ending: ending(30) };
+      expect(steps(given, 'DeferEnded')).toMatchObject([{ at: at(expected) }]);
+    }
+  });
   it('an entry of a removed object is not recorded as skipped if it ran or its end is recorded', () => {
     const given: Given = { ...base, spec: { deferContainers: [entry('clean')] }, input: { removed: true } };
     expect(steps(given, 'DeferSkipped')).toHaveLength(1);

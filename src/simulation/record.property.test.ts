@@ -186,6 +186,11 @@ const withDeferContainers: Readonly<Record<string, (recorded: Recorded) => void>
       expect(ends.length).toBeLessThanOrEqual(1);
       expect(of('DeferBegan').length).toBeLessThanOrEqual(1);
       if (of('Started').length > 0) expect(of('DeferBegan')[0]).toBeLessThan(of('Started')[0] ?? 0);
+      const began = record.findIndex(({ type }) => type === 'TerminationBegan');
+      for (const end of of('DeferEnded')) {
+        expect(of('DeferBegan')[0] ?? -1).toBeLessThan(end);
+        expect(began).toBeLessThan(record.indexOf(own[end] as Transition));
+      }
       // Lives with crashes, faults or slow starts are exempt: their starts may take effect after the entry's end.
       if (life.crashes?.length === 0 && life.faults?.length === 0 && (life.startMillis ?? 0) <= LATENCY_MILLIS)
         for (const end of of('DeferEnded')) expect(Math.max(...of('Exited'), -1)).toBeLessThan(end);

@@ -373,22 +373,24 @@ test.each([
   expect(drawLife(steps, options).join(' ')).toContain(`Deleted at +0s, ${expected}`);
 });
 
-test('the timeline shows defer containers in the order of their list, although their images were pulled in another order', () => {
+test('the timeline shows defer containers in the order of their list, although their images were prepared in another order', () => {
   const skipped = { reason: 'Skipped', message: 'the Pod was deleted with a grace period of 0' };
   const steps = [
     step(0, 'SandboxReady'),
     step(100, 'Started', 'app#0'),
     step(200, 'Pulling', 'defer:post#0'),
     step(210, 'Pulling', 'defer:pre#0'),
+    step(215, 'StartFailed', 'defer:last#0', { reason: 'ErrImageNeverPull' }),
     step(220, 'PullFailed', 'defer:post#0'),
     step(230, 'PullFailed', 'defer:pre#0'),
     step(1000, 'TerminationBegan', '', { reason: 'Deleted', ...until(9000) }),
     step(1000, 'DeferSkipped', 'defer:pre', skipped),
     step(1000, 'DeferSkipped', 'defer:post', skipped),
+    step(1000, 'DeferSkipped', 'defer:last', skipped),
     step(1000, 'Gone'),
   ];
   const rows = drawLife(steps, options).filter((line) => /∅.* skipped$/.test(line) && !line.includes('waiting'));
-  expect(rows.map((line) => line.slice(0, 12).trim())).toEqual(['defer pre', 'post']);
+  expect(rows.map((line) => line.slice(0, 12).trim())).toEqual(['defer pre', 'post', 'last']);
 });
 
 test('the timeline shows no back-off of a container after its last end, or after the termination has begun', () => {
@@ -401,8 +403,7 @@ test('the timeline shows no back-off of a container after its last end, or after
     step(1200, 'TerminationBegan', '', { reason: 'Deleted', ...until(19_000) }),
     step(1250, 'Pulling', 'defer:pre#0'),
     step(1300, 'PullFailed', 'defer:pre#0'),
-    // The status has the time of this end in whole seconds.
-    step(1000, 'DeferEnded', 'defer:pre', { exitCode: 128, reason: 'Error' }),
+    step(1300, 'DeferEnded', 'defer:pre', { exitCode: 128, reason: 'Error' }),
   ];
   const rows = drawLife(steps, options).filter((line) => /^(defer pre| {6}crash)/.test(line));
   expect(rows.map((line) => line.replace(/ {2,}/g, ' '))).toEqual([

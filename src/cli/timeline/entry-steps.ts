@@ -1,14 +1,15 @@
 /** Corrects the order of the steps of defer containers (entries). Pure. */
 import type { Transition } from '../../lifecycle/types.ts';
 
-const PULLS: readonly string[] = ['Pulling', 'Pulled', 'PullFailed'];
+/** The steps of the preparation of an image. Without a pull, a missing image is a failed start. */
+const IMAGE_STEPS: readonly string[] = ['Pulling', 'Pulled', 'PullFailed', 'StartFailed'];
 
 /**
  * Returns the steps that defer containers have in the order of their list, then all steps, so that these steps occur twice. The first part
- * omits pulls, because images may be pulled in another order. For callers that look for the first step of each container.
+ * omits the steps of images, which the node prepares in any order. For callers that look for the first step of each container.
  */
 export const inListOrder = (recorded: readonly Transition[]): Transition[] => [
-  ...recorded.filter(({ containerKind, type }) => containerKind === 'defer' && !PULLS.includes(type)),
+  ...recorded.filter(({ containerKind, type }) => containerKind === 'defer' && !IMAGE_STEPS.includes(type)),
   ...recorded,
 ];
 
@@ -20,14 +21,3 @@ export const entriesOf = (recorded: readonly Transition[]): string[] => [
     ),
   ),
 ];
-
-/**
- * Returns the steps of one container with the end of an entry as the last step. The end of an entry without a run has the time of its
- * status, whose whole seconds may precede earlier steps. `own`: sorted by time.
- */
-export function withLastEnd(own: readonly Transition[]): readonly Transition[] {
-  const end = own.findLast(({ type }) => type === 'DeferEnded');
-  const last = own.at(-1);
-  if (end === undefined || last === undefined || last.at - end.at >= 1000) return own;
-  return [...own.filter((step) => step !== end), { ...end, at: last.at }];
-}
