@@ -54,9 +54,49 @@ test.each([
     'f.yaml, document 2: the field apiVersion is missing',
   ],
   [
-    'a namespace that is not a text',
+    'a name that YAML reads as a number',
+    'apiVersion: v1\nkind: Pod\nmetadata: {name: 123}',
+    'f.yaml: metadata.name of the Pod is read as the number 123, not as a string: put it in quotes',
+  ],
+  [
+    'a name that YAML 1.1 reads as a boolean',
+    'apiVersion: v1\nkind: Pod\nmetadata: {name: yes}',
+    'f.yaml: metadata.name of the Pod is read as the boolean true, not as a string: put it in quotes',
+  ],
+  [
+    'a name that is 0',
+    'apiVersion: v1\nkind: Pod\nmetadata: {name: 0}',
+    'f.yaml: metadata.name of the Pod is read as the number 0, not as a string: put it in quotes',
+  ],
+  [
+    'a name that is a list',
+    'apiVersion: v1\nkind: Pod\nmetadata: {name: [a]}',
+    'f.yaml: metadata.name of the Pod is a list, not a string',
+  ],
+  [
+    'a prefix of a name that is not a string',
+    'apiVersion: v1\nkind: Pod\nmetadata: {generateName: 12}',
+    'f.yaml: metadata.generateName of the Pod is read as the number 12, not as a string: put it in quotes',
+  ],
+  [
+    'a namespace that is not a string',
     'apiVersion: v1\nkind: Pod\nmetadata: {name: a, namespace: 1}',
-    'f.yaml: metadata.namespace of Pod a is not a text',
+    'f.yaml: metadata.namespace of the Pod is read as the number 1, not as a string: put it in quotes',
+  ],
+  [
+    'an apiVersion that is not a string',
+    'apiVersion: 1\nkind: Pod\nmetadata: {name: a}',
+    'f.yaml: apiVersion is read as the number 1, not as a string: put it in quotes',
+  ],
+  [
+    'a kind that is not a string',
+    'apiVersion: v1\nkind: off\nmetadata: {name: a}',
+    'f.yaml: kind is read as the boolean false, not as a string: put it in quotes',
+  ],
+  [
+    'metadata that are not an object',
+    'apiVersion: v1\nkind: Pod\nmetadata: a',
+    'f.yaml: metadata of the Pod is not an object: give it fields, such as name',
   ],
 ])('%s is refused with its place', (_, text, message) => {
   expect(() => parseManifests(text, 'f.yaml')).toThrow(message);

@@ -149,7 +149,8 @@ function objectsOf(document: unknown, source: string): Manifest[] {
   }
   const { apiVersion, kind, metadata, items } = document as Partial<KubeList & KubeObject>;
   for (const [field, value] of Object.entries({ apiVersion, kind })) {
-    if (typeof value !== 'string' || value === '') throw new UserError(`${source}: the field ${field} is missing`);
+    refuseOtherThanString(field, value, source);
+    if (!value) throw new UserError(`${source}: the field ${field} is missing`);
   }
   if (kind?.endsWith('List') && Array.isArray(items)) {
     // The items of a typed list, such as a PodList, may have no kind of their own.
@@ -162,12 +163,22 @@ function objectsOf(document: unknown, source: string): Manifest[] {
     errors.throwAny();
     return manifests;
   }
-  const { name, generateName, namespace } = typeof metadata === 'object' && metadata !== null ? metadata : {};
-  if (typeof (name ?? generateName) !== 'string' || (name ?? generateName) === '') {
+  if (typeof (metadata ?? {}) !== 'object' || Array.isArray(metadata))
+    throw new UserError(`${source}: metadata of the ${kind} is not an object: give it fields, such as name`);
+  const { name, generateName, namespace } = metadata ?? {};
+  for (const [field, value] of Object.entries({ name, generateName, namespace }))
+    refuseOtherThanString(`metadata.${field} of the ${kind}`, value, source);
+  if (!(name ?? generateName))
     throw new UserError(`${source}: ${kind} has no name: set metadata.name or metadata.generateName`);
-  }
-  if (namespace !== undefined && typeof namespace !== 'string') {
-    throw new UserError(`${source}: metadata.namespace of ${kind} ${name ?? generateName} is not a text`);
-  }
   return [{ object: document as KubeObject, source }];
+}
+
+/** Throws a UserError if the value is given but not a string, such as a name that YAML reads as a number. */
+function refuseOtherThanString(field: string, value: unknown, source: string): void {
+  if (value === undefined || value === null || typeof value === 'string') return;
+  const isScalar = typeof value !== 'object';
+  const problem = isScalar
+    ? `is read as the ${typeof value} ${String(value)}, not as a string: put it in quotes`
+    : `is ${Array.isArray(value) ? 'a list' : 'an object'}, not a string`;
+  throw new UserError(`${source}: ${field} ${problem}`);
 }
