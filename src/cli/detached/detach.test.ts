@@ -3,14 +3,16 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
+import { recordStopping } from '../../engine/data-folder/lock-line.ts';
 import { DEFAULT_DATA_DIR } from '../../engine/settings.ts';
+import { lockDataDir } from '../../platform/files.ts';
 import type { LogOptions } from '../../platform/node-js.ts';
 import type { Log } from '../../platform/platform.ts';
 import { silentLog } from '../../platform/silent-log.ts';
 import { createVirtualTimers } from '../../platform/virtual-timers.ts';
 import { InterruptedError } from '../signals.ts';
 import { type EngineStop, outputOf, printReady, stopText } from '../up.ts';
-import { endText, interruption, startError, startReport } from './detach.ts';
+import { endText, interruption, startError, startReport, startUnlessRunning } from './detach.ts';
 import { interruptedStart, withRemains } from './interrupted-start.ts';
 
 function started(isHalted = false) {
@@ -24,6 +26,16 @@ function started(isHalted = false) {
   );
   return { timers, said, killed, child, report };
 }
+
+test('no process is started while an engine runs', async () => {
+  const dataDir = mkdtempSync(join(tmpdir(), 'lifepod-detach-'));
+  onTestFinished(() => rmSync(dataDir, { recursive: true }));
+  const lock = lockDataDir(dataDir);
+  onTestFinished(() => lock.release());
+  expect(await startUnlessRunning({ dataDir }, AbortSignal.abort(new Error('a start')))).toEqual({ pid: process.pid });
+  recordStopping(dataDir);
+  await expect(startUnlessRunning({ dataDir }, AbortSignal.abort(new Error('a start')))).rejects.toThrow('a start');
+});
 
 test('up --detach stops an engine whose node is not ready after 60 s, and reports the reason that the engine gave', async () => {
   const { timers, said, killed, child, report } = started();

@@ -7,6 +7,7 @@ import { auditFlags } from '../../engine/audit/audit-settings.ts';
 import { authenticationFlags } from '../../engine/authentication/authentication-settings.ts';
 import { visibleOwner } from '../../engine/data-folder/engine-processes.ts';
 import { checkDataFormat } from '../../engine/data-folder/format.ts';
+import { isStopping } from '../../engine/data-folder/lock-line.ts';
 import { refuseLost } from '../../engine/data-folder/lost-folder.ts';
 import { refuseUnusableFolder } from '../../engine/data-folder/new-folder.ts';
 import { IMAGE_FLAGS } from '../../engine/image-settings.ts';
@@ -66,12 +67,19 @@ export async function startDetached(options: UpOptions, signal?: AbortSignal): P
 }
 
 /** Like startDetached(), but resolves with the PID of the running engine if another process has started one. */
-export const startUnlessRunning = (options: UpOptions, signal?: AbortSignal): Promise<ReadyEngine | { pid: number }> =>
-  startDetached(options, signal).catch((error: unknown) => {
+export async function startUnlessRunning(
+  options: UpOptions,
+  signal?: AbortSignal,
+): Promise<ReadyEngine | { pid: number }> {
+  // A second process would find this out, too, but only when it has loaded its code, which takes long on a busy machine.
+  const running = visibleOwner(options.dataDir);
+  if (running !== undefined && !isStopping(options.dataDir)) return { pid: running };
+  return startDetached(options, signal).catch((error: unknown) => {
     const pid = runningPid(error);
     if (pid === undefined) throw error;
     return { pid };
   });
+}
 
 /** Returns the PID of the running engine that prevented a start; undefined for other errors. */
 export function runningPid(error: unknown): number | undefined {
