@@ -76,6 +76,48 @@ test('workloads that cannot create or delete Pods are troubles, but not those wh
   expect((await read('b')).troubles).toHaveLength(1);
 });
 
+test('a failed Job is a trouble if no Pod of it is, and a Job of a CronJob only if it is the last one', async () => {
+  const backend = await registryBackend({ namespaces: ['a'] });
+  const put = async (name: string, type: string, second: number, cron?: string): Promise<string> => {
+    const containers = [{ name: 'app', image: 'i' }];
+    const owner = { apiVersion: 'batch/v1', kind: 'CronJob', name: cron, uid: cron, controller: true };
+    const job = await backend.set(JOBS, {
+      ...{ apiVersion: 'batch/v1', kind: 'Job' },
+      metadata: { name, namespace: 'a', ...(cron !== undefined && { ownerReferences: [owner] }) },
+      spec: { template: { spec: { restartPolicy: 'Never', containers } } },
+    } as KubeObject);
+    const at = `2026-01-31T11:00:0${second}Z`;
+    const end = { status: 'True', reason: 'DeadlineExceeded', message: 'too late', lastTransitionTime: at };
+    const isDone = type === 'Complete';
+    await backend.setStatus(JOBS, 'a', name, {
+      startTime: SINCE,
+      ...(isDone && { completionTime: at, succeeded: 1 }),
+      conditions: [
+        { ...end, type: isDone ? 'SuccessCriteriaMet' : 'FailureTarget' },
+        { ...end, type },
+      ],
+    });
+    return uidOf(job);
+  };
+  await put('alone', 'Failed', 1);
+  await put('done', 'Complete', 1);
+  const shown = await put('shown', 'Failed', 1);
+  await put('c-1', 'Failed', 1, 'c');
+  await put('c-2', 'Failed', 2, 'c');
+  await put('e-1', 'Failed', 1, 'e');
+  await put('e-2', 'Complete', 2, 'e');
+  const ownerReferences = [{ apiVersion: 'batch/v1', kind: 'Job', name: 'shown', uid: shown, controller: true }];
+  const pod = { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'p', ownerReferences } };
+  const { troubles } = await readWorkloads(clientOf(backend), undefined, HINTS, [pod]);
+  expect(troubles.map(({ name }) => name).sort()).toEqual(['alone', 'c-2']);
+  expect(troubles.find(({ name }) => name === 'alone')).toEqual({
+    ...{ kind: 'Job', namespace: 'a', name: 'alone', uid: expect.any(String), reason: 'DeadlineExceeded' },
+    since: Date.parse('2026-01-31T11:00:01Z'),
+    message: 'alone has failed: too late',
+    command: 'lifepod why job/alone -n a',
+  });
+});
+
 test('a user who may not read a kind gets a sentence about it', async () => {
   const { backend, read } = await start();
   backend.failNext('list deployments', forbidden(DEPLOYMENTS, '', 'no'));

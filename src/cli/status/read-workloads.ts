@@ -1,16 +1,19 @@
 /**
- * Finds the workloads that cannot create their Pods, for example because a ServiceAccount does not exist or a quota is used up. No Pod
- * shows this trouble.
+ * Finds the troubles of workloads that no Pod shows: workloads that cannot create their Pods, for example because a ServiceAccount does not
+ * exist or a quota is used up, and failed Jobs whose Pods were deleted.
  *
- * Reads the kinds that report such a failure in the condition ReplicaFailure; for the others, see refused-workloads.ts. A Deployment also
- * reports the failures of its ReplicaSets.
+ * Reads the kinds that report in the condition ReplicaFailure that they cannot create Pods; for the others, see refused-workloads.ts. A
+ * Deployment also reports the failures of its ReplicaSets.
  */
+import type { Job } from '../../api/generated/types.ts';
 import type { Client } from '../../client/client.ts';
-import type { KubeObject } from '../../machinery/meta.ts';
+import { type KubeObject, uidOf } from '../../machinery/meta.ts';
 import { isApiError } from '../../machinery/status.ts';
 import { parseTime } from '../../machinery/time.ts';
 import type { Hints } from '../hints.ts';
 import { controllerOf, oneLine } from '../why/subject.ts';
+import { lastFinished } from '../workloads/failed-jobs.ts';
+import { hasJobFailed } from '../workloads/refused-pods.ts';
 import { WORKLOAD_TYPES } from '../workloads/workloads.ts';
 import { readRefused } from './refused-workloads.ts';
 import type { Trouble } from './report.ts';
@@ -21,7 +24,7 @@ interface WorkloadObject extends KubeObject {
   };
 }
 
-const KINDS = ['Deployment', 'ReplicaSet', 'ReplicationController'] as const;
+const KINDS = ['Deployment', 'ReplicaSet', 'ReplicationController', 'Job'] as const;
 const TYPES = KINDS.flatMap((kind) =>
   WORKLOAD_TYPES.filter((type) => type.kind === kind).map(({ names, resource }) => ({
     kind,
@@ -35,11 +38,12 @@ export interface WorkloadReading {
   unread: string[];
 }
 
-/** `namespace`: undefined for all namespaces. */
+/** `namespace`: undefined for all namespaces. `unwell`: the Pods that are reported; a failed Job that has one of them is not. */
 export async function readWorkloads(
   client: Client,
   namespace: string | undefined,
   hints: Hints,
+  unwell: readonly KubeObject[] = [],
 ): Promise<WorkloadReading> {
   const unread: string[] = [];
   const found = await Promise.all(
@@ -52,20 +56,31 @@ export async function readWorkloads(
           else if (!isApiError(error, 'NotFound')) throw error;
           return { items: [] };
         });
-      return items.flatMap((object) => troubleOf(object, kind, word, hints));
+      const wanted = kind === 'Job' ? failedJobs(items as Job[], unwell) : items;
+      return (wanted as WorkloadObject[]).flatMap((object) => troubleOf(object, kind, word, hints));
     }),
   );
   const refused = await readRefused(client, namespace, hints);
   return { troubles: [...found.flat(), ...refused.troubles], unread: [...unread, ...refused.unread] };
 }
 
+/** Returns the failed Jobs without an unwell Pod; of those of a CronJob, only the last one to finish. */
+function failedJobs(jobs: readonly Job[], unwell: readonly KubeObject[]): Job[] {
+  const shown = new Set(unwell.map((pod) => controllerOf(pod)?.uid));
+  const last = [...Map.groupBy(jobs, (job) => controllerOf(job)?.uid ?? uidOf(job)).values()].map(lastFinished);
+  return last.filter((job) => job !== undefined && hasJobFailed(job) && !shown.has(uidOf(job))) as Job[];
+}
+
 function troubleOf(object: WorkloadObject, kind: Trouble['kind'], word: string, hints: Hints): Trouble[] {
   const { metadata, status } = object;
-  const failure = status?.conditions?.find((each) => each.type === 'ReplicaFailure' && each.status === 'True');
-  // The failure of an object with a controller is omitted, because the controller also reports it.
-  if (failure === undefined || controllerOf(object) !== undefined) return [];
+  const wanted = kind === 'Job' ? 'Failed' : 'ReplicaFailure';
+  const failure = status?.conditions?.find((each) => each.type === wanted && each.status === 'True');
+  if (failure === undefined) return [];
+  // A ReplicaSet is omitted, because its Deployment also reports the failure.
+  if (kind !== 'Job' && controllerOf(object) !== undefined) return [];
   const { name, namespace = 'default', uid } = metadata;
   const message = oneLine(failure.message);
+  const what = kind === 'Job' ? 'has failed' : `cannot ${failure.reason === 'FailedDelete' ? 'delete' : 'create'} Pods`;
   return [
     {
       kind,
@@ -74,7 +89,7 @@ function troubleOf(object: WorkloadObject, kind: Trouble['kind'], word: string, 
       uid,
       reason: failure.reason || failure.type,
       since: parseTime(failure.lastTransitionTime),
-      message: `${name} cannot ${failure.reason === 'FailedDelete' ? 'delete' : 'create'} Pods${message && `: ${message}`}`,
+      message: `${name} ${what}${message && `: ${message}`}`,
       command: hints.lifepod(`why ${word}/${name} -n ${namespace}`),
     },
   ];

@@ -63,7 +63,8 @@ async function readReport(options: TargetOptions): Promise<{ report: StatusRepor
       hints,
       clock: machineClock,
     });
-    const workloads = await readWorkloads(client, pods.namespace, hints);
+    const unwell = pods.unwell.map(({ pod }) => pod);
+    const workloads = await readWorkloads(client, pods.namespace, hints, unwell);
     const engineTroubles = local === undefined ? [] : await local.troubles(nodes.items);
     // If `lifepod down` has ended the engine meanwhile, the report would call its DNS missing.
     if (local !== undefined) requireRunning(local.engine.dataDir, local.engine.pid);

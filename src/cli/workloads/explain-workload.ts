@@ -1,13 +1,14 @@
 /** Explains the state of a workload by the Pod that needs attention most, or by the reason for which it has no Pods. Pure. */
 import { isFinalPhase } from '../../api/core/v1/pod/status/final-phase.ts';
 import { podSummary } from '../../api/core/v1/pod/status/summary.ts';
-import type { CoreV1Event, Pod } from '../../api/generated/types.ts';
+import type { CoreV1Event, Job, Pod } from '../../api/generated/types.ts';
 import { type KubeObject, uidOf } from '../../machinery/meta.ts';
 import type { Millis } from '../../machinery/time.ts';
 import type { Hints } from '../hints.ts';
 import { type Action, ago, type Explanation, lastTime, oneLine } from '../why/subject.ts';
+import { failureOf, failureRemedies, lastJobLine } from './failed-jobs.ts';
 import { idlenessOf } from './idle-workloads.ts';
-import { currentRefusal, refusalRemedies, refusalText } from './refused-pods.ts';
+import { currentRefusal, hasJobFailed, isJobFinished, refusalRemedies, refusalText } from './refused-pods.ts';
 
 interface WorkloadObject extends KubeObject {
   spec?: { replicas?: number; schedule?: string; backoffLimit?: number };
@@ -22,6 +23,7 @@ interface WorkloadObject extends KubeObject {
 }
 
 const MOST_PODS = 10;
+const WITHOUT_PODS = 'it has no Pods any more';
 
 const isReady = ({ status }: Pod): boolean =>
   status?.conditions?.some(({ type, status: value }) => type === 'Ready' && value === 'True') === true;
@@ -95,16 +97,6 @@ function replacedPods(object: KubeObject, pods: readonly Pod[], owners: readonly
   return failedPods(pods).filter((pod) => jobs.length === 0 || isDisrupted(pod));
 }
 
-function failureOf({ status }: WorkloadObject): string {
-  const failed = status?.conditions?.find(
-    ({ type, status: value }) =>
-      (value === 'True' && /^(Failed|ReplicaFailure)$/.test(type)) || (type === 'Progressing' && value === 'False'),
-  );
-  return failed === undefined
-    ? ''
-    : `${failed.reason ?? failed.type}${failed.message ? `, ${oneLine(failed.message)}` : ''}`;
-}
-
 interface Given {
   title: string;
   namespace: string;
@@ -130,11 +122,13 @@ export function explainByPod(given: Given, pod: Pod, found: Explanation): Explan
   if (failure === '' && replaced.length > 0 && readyPods([pod]).length > 0)
     return explainReplaced({ title, namespace, object, pods, hints }, replaced, found);
   const [other] = newestFirst(others).sort((a, b) => rank(a) - rank(b));
+  const state = failure === '' ? '' : ` has failed (${failure})`;
   return {
-    sentence: `${title}${failure && ` has failed (${failure.replace(/\.$/, '')})`}: ${found.sentence}`,
-    evidence: [...found.evidence, ...stateLines(others)],
+    sentence: `${title}${state}: ${found.sentence}`,
+    evidence: [...found.evidence, ...lastJobLine(object, owners), ...stateLines(others)],
     actions: [
       ...found.actions,
+      ...failureRemedies(given),
       ...(other === undefined
         ? []
         : [
@@ -250,8 +244,20 @@ function listed(failed: readonly Pod[]): string[] {
 const stateOf = (pod: Pod): string =>
   isFinalPhase(pod.status?.phase) || !isReady(pod) ? podSummary(pod).status : 'ready';
 
-export function explainPodless({ title, namespace, object, events, hints, now }: Given): Explanation {
+export function explainPodless(given: Given): Explanation {
+  const { title, namespace, object, owners = [object], hints, now } = given;
+  if (isComplete(object))
+    return { sentence: `${title} is complete: nothing is left to do.`, evidence: [WITHOUT_PODS], actions: [] };
   const { spec } = object as WorkloadObject;
+  // The Events of a Job that has ended do not say why a CronJob has no Pods now.
+  const ended = owners.filter((each) => isJob(each) && isJobFinished(each as Job)).map(uidOf);
+  const events = given.events.filter(({ involvedObject }) => !ended.includes(involvedObject?.uid ?? ''));
+  if (isJob(object) && hasJobFailed(object as Job))
+    return {
+      sentence: `${title} has failed: ${failureOf(object)}.`,
+      evidence: [WITHOUT_PODS],
+      actions: [...failureRemedies(given), describe(title, namespace, hints)],
+    };
   const event = events.filter(({ type }) => type === 'Warning').sort((a, b) => lastTime(b) - lastTime(a))[0];
   const failure = failureOf(object);
   const message = event === undefined ? '' : refusalText(event);
@@ -270,11 +276,16 @@ export function explainPodless({ title, namespace, object, events, hints, now }:
               : 'they have not been created yet, or were deleted';
   return {
     sentence: `${title} has no Pods: ${cause.replace(/\.$/, '')}.`,
-    evidence:
-      event === undefined ? [] : [`Event ${event.reason}, ${ago(lastTime(event), now)}: ${oneLine(event.message)}`],
+    evidence: [
+      ...(event === undefined
+        ? []
+        : [`Event ${event.reason}, ${ago(lastTime(event), now)}: ${oneLine(event.message)}`]),
+      ...lastJobLine(object, owners),
+    ],
     actions: [
       ...refusalRemedies(cause, namespace, hints),
       ...(idleness === undefined ? [] : [idleness.action]),
+      ...failureRemedies(given),
       describe(title, namespace, hints),
     ],
   };
