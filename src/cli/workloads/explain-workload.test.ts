@@ -221,6 +221,27 @@ const refusing = (reason: string, lastTimestamp: string): CoreV1Event =>
     metadata: {},
   }) as CoreV1Event;
 
+test('a Deployment that is paused during a rollout is explained as paused, and can be resumed', () => {
+  const good = pod('good', 'Running', true);
+  const found: Explanation = { sentence: 'good is running.', evidence: [], actions: [] };
+  const web = (status: object): KubeObject =>
+    object({
+      kind: 'Deployment',
+      metadata: { name: 'x', namespace: 'n' },
+      spec: { replicas: 1, paused: true },
+      status,
+    });
+  const explained = (status: object) =>
+    explainByPod(given({ title: 'deployment/x', object: web(status), pods: [good] }), good, found);
+  expect(explained({ replicas: 1 })).toEqual({
+    sentence: 'deployment/x is paused during a rollout (0 of its 1 Pods have its current template): good is running.',
+    evidence: [],
+    actions: [{ description: 'resume it', command: 'kubectl rollout resume deployment/x -n n' }],
+  });
+  expect(explained({ replicas: 2, updatedReplicas: 1 }).sentence).toMatch(/^deployment\/x is paused during a rollout /);
+  expect(explained({ replicas: 1, updatedReplicas: 1 }).sentence).toBe('deployment/x: good is running.');
+});
+
 test('a refusal of its other Pods explains a workload although a Pod of it runs', () => {
   const good = pod('good', 'Running', true);
   const found: Explanation = { sentence: 'good is running.', evidence: ['fact'], actions: [] };

@@ -7,7 +7,7 @@ import type { Millis } from '../../machinery/time.ts';
 import type { Hints } from '../hints.ts';
 import { type Action, ago, type Explanation, lastTime, oneLine } from '../why/subject.ts';
 import { failureOf, failureRemedies, lastJobLine } from './failed-jobs.ts';
-import { idlenessOf } from './idle-workloads.ts';
+import { idlenessOf, pausedRollout } from './idle-workloads.ts';
 import { currentRefusal, hasJobFailed, isJobFinished, refusalRemedies, refusalText } from './refused-pods.ts';
 
 interface WorkloadObject extends KubeObject {
@@ -122,13 +122,15 @@ export function explainByPod(given: Given, pod: Pod, found: Explanation): Explan
   if (failure === '' && replaced.length > 0 && readyPods([pod]).length > 0)
     return explainReplaced({ title, namespace, object, pods, hints }, replaced, found);
   const [other] = newestFirst(others).sort((a, b) => rank(a) - rank(b));
-  const state = failure === '' ? '' : ` has failed (${failure})`;
+  const paused = pausedRollout(object, hints);
+  const state = failure !== '' ? ` has failed (${failure})` : paused === undefined ? '' : ` ${paused.cause}`;
   return {
     sentence: `${title}${state}: ${found.sentence}`,
     evidence: [...found.evidence, ...lastJobLine(object, owners), ...stateLines(others)],
     actions: [
       ...found.actions,
       ...failureRemedies(given),
+      ...(paused === undefined ? [] : [paused.action]),
       ...(other === undefined
         ? []
         : [

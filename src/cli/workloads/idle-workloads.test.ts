@@ -16,6 +16,9 @@ const counted = { observedGeneration: 2, desiredNumberScheduled: 0 };
 test.each([
   ['a suspended Job', 'Job', { spec: { suspend: true } }, 'it is suspended'],
   ['a suspended CronJob', 'CronJob', { spec: { suspend: true } }, 'it is suspended'],
+  ['a paused Deployment', 'Deployment', { spec: { paused: true } }, 'it is paused'],
+  ['a paused Deployment with Pods', 'Deployment', { spec: { paused: true }, status: { replicas: 1 } }, undefined],
+  ['a paused Deployment that wants no Pods', 'Deployment', { spec: { paused: true, replicas: 0 } }, undefined],
   ['a Job that runs', 'Job', { spec: {} }, undefined],
   [
     'a DaemonSet without a node',

@@ -1,5 +1,5 @@
 /** Finds workloads that create no Pods until the user changes them or a node, although nothing refuses their Pods. Pure. */
-import type { CronJob, DaemonSet } from '../../api/generated/types.ts';
+import type { CronJob, DaemonSet, Deployment } from '../../api/generated/types.ts';
 import type { KubeObject } from '../../machinery/meta.ts';
 import type { Hints } from '../hints.ts';
 import type { Action } from '../why/subject.ts';
@@ -13,6 +13,7 @@ export interface Idleness {
 /** Returns why the workload creates no Pods now; undefined if this is not known. `kind`: items of lists have none. */
 export function idlenessOf(kind: string | undefined, object: KubeObject, hints: Hints): Idleness | undefined {
   if (kind === 'Job' || kind === 'CronJob') return suspension(kind, object, hints);
+  if (kind === 'Deployment') return pausedFromStart(object as Deployment, hints);
   return kind === 'DaemonSet' ? withoutNode(object as DaemonSet, hints) : undefined;
 }
 
@@ -23,6 +24,30 @@ function suspension(kind: string, object: KubeObject, hints: Hints): Idleness | 
   const patch = `-p '{"spec":{"suspend":false}}'`;
   const command = hints.kubectl(`patch ${kind.toLowerCase()} ${name} -n ${namespace} ${patch}`);
   return { cause: 'it is suspended', action: { description: 'resume it', command } };
+}
+
+const resume = ({ metadata: { name, namespace = 'default' } }: Deployment, hints: Hints): Action => ({
+  description: 'resume it',
+  command: hints.kubectl(`rollout resume deployment/${name} -n ${namespace}`),
+});
+
+/** A paused Deployment scales the ReplicaSets that it has, but creates none. */
+function pausedFromStart(object: Deployment, hints: Hints): Idleness | undefined {
+  const { spec, status } = object;
+  if (spec?.paused !== true || spec.replicas === 0 || status?.replicas) return undefined;
+  return { cause: 'it is paused', action: resume(object, hints) };
+}
+
+/** Returns how far the rollout of a paused Deployment is; undefined if it is complete, or for other workloads. */
+export function pausedRollout(object: KubeObject, hints: Hints): Idleness | undefined {
+  const deployment = object as Deployment;
+  const { spec, status } = deployment;
+  if (object.kind !== 'Deployment' || spec?.paused !== true) return undefined;
+  const { replicas: wanted = 1 } = spec;
+  const { replicas = 0, updatedReplicas = 0 } = status ?? {};
+  if (updatedReplicas >= wanted && replicas <= updatedReplicas) return undefined;
+  const cause = `is paused during a rollout (${updatedReplicas} of its ${wanted} Pods have its current template)`;
+  return { cause, action: resume(deployment, hints) };
 }
 
 /** The controller has counted the nodes that fit the DaemonSet, and found none. */
