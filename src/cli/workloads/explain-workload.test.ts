@@ -221,6 +221,27 @@ const refusing = (reason: string, lastTimestamp: string): CoreV1Event =>
     metadata: {},
   }) as CoreV1Event;
 
+test('a Pod that is being stopped is not called ready, and the line names the defer container that runs', () => {
+  const deletionTimestamp = '2026-01-31T11:59:00Z';
+  const [good, plain, busy] = [
+    pod('good', 'Running', true),
+    pod('plain', 'Running', true, { deletionTimestamp }),
+    pod('busy', 'Running', true, { deletionTimestamp }),
+  ];
+  busy.spec = { ...busy.spec, deferContainers: [{ name: 'bye', image: 'x' }] } as Pod['spec'];
+  busy.status = {
+    ...busy.status,
+    termination: { reason: 'Deleted', startedAt: deletionTimestamp, deadline: deletionTimestamp },
+    deferContainerStatuses: [{ name: 'bye', state: { running: { startedAt: deletionTimestamp } } }],
+  } as Pod['status'];
+  const found: Explanation = { sentence: 'good is running.', evidence: [], actions: [] };
+  const web = object({ kind: 'Deployment', spec: { replicas: 1 } });
+  expect(explainByPod(given({ object: web, pods: [good, plain, busy] }), good, found).evidence).toEqual([
+    'Pod plain: being stopped (Terminating)',
+    'Pod busy: being stopped, its defer container bye runs (Defer:0/1)',
+  ]);
+});
+
 test('a Deployment that is paused during a rollout is explained as paused, and can be resumed', () => {
   const good = pod('good', 'Running', true);
   const found: Explanation = { sentence: 'good is running.', evidence: [], actions: [] };

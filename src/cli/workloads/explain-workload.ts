@@ -243,8 +243,13 @@ function listed(failed: readonly Pod[]): string[] {
     : lines;
 }
 
-const stateOf = (pod: Pod): string =>
-  isFinalPhase(pod.status?.phase) || !isReady(pod) ? podSummary(pod).status : 'ready';
+function stateOf(pod: Pod): string {
+  const { status } = podSummary(pod);
+  if (pod.metadata.deletionTimestamp === undefined || isFinalPhase(pod.status?.phase))
+    return isFinalPhase(pod.status?.phase) || !isReady(pod) ? status : 'ready';
+  const entry = pod.status?.deferContainerStatuses?.find(({ state }) => state?.running !== undefined);
+  return `being stopped${entry === undefined ? '' : `, its defer container ${entry.name} runs`} (${status})`;
+}
 
 export function explainPodless(given: Given): Explanation {
   const { title, namespace, object, owners = [object], hints, now } = given;
