@@ -26,7 +26,7 @@ import { nodePlatform, systemTimers } from '../../platform/node-js.ts';
 import { onAbort } from '../../platform/on-abort.ts';
 import { startUnlessRunning } from '../detached/detach.ts';
 import { onlyFinalizersLeft } from '../end-pods.ts';
-import { isBeingEnded, takeTurn } from '../ending/turns.ts';
+import { takeTurn } from '../ending/turns.ts';
 import { errorLine, failureText } from '../failures.ts';
 import { hintsFor, waysToStop } from '../hints.ts';
 import { engineClient, engineStarted, untilEngineEnds } from '../kubeconfig/engine-client.ts';
@@ -38,6 +38,7 @@ import {
   createRecord,
   type DeadRecord,
   hasLiveSessions,
+  isEndedByDown,
   lockGate,
   type OwnRecord,
   readRecords,
@@ -244,7 +245,7 @@ export async function leaveEngine(
 ): Promise<boolean> {
   const gate = await lockGate(dataDir, new AbortController().signal);
   try {
-    const isDown = record.isRevoked() || isBeingEnded(dataDir);
+    const isDown = isEndedByDown(dataDir, record);
     if (isClean) record.remove();
     else record.abandon();
     if (isDown) output.say("lifepod: 'lifepod down' ends the engine and all its Pods");

@@ -15,6 +15,7 @@ import type { ResourceRef } from '../../machinery/meta.ts';
 import { ensurePrivateFolder, readTextIfPresent } from '../../platform/files.ts';
 import { removeIfEmpty } from '../../platform/folders/folders.ts';
 import { namingFile } from '../../platform/folders/written-file.ts';
+import { isBeingEnded } from '../ending/turns.ts';
 import { type FileLock, lockFile, tryLockFile } from './file-locks.ts';
 
 /** An object that a session may have created. */
@@ -46,6 +47,10 @@ export interface DeadRecord extends SessionRecord {
   remove(): void;
   release(): void;
 }
+
+/** Returns whether `lifepod down` ends, or has ended, the engine of a session. */
+export const isEndedByDown = (dataDir: string, record: Pick<OwnRecord, 'isRevoked'>): boolean =>
+  record.isRevoked() || isBeingEnded(dataDir);
 
 const GATE = 'gate';
 const folderOf = (dataDir: string): string => join(dataDir, 'sessions');

@@ -67,10 +67,13 @@ function hasFailed(pod: Seen<Pod>, jobs: SessionState['jobs']): boolean {
   // A Pod that has no node, or is deleted by force, does not become Failed before its deletion.
   if (isGone && controller === undefined && !hasEnded(object)) return isDeletedUnstarted(pod);
   if (object.status?.phase !== 'Failed') return false;
-  if (controller === undefined) return true;
-  const job = jobs.get(controller.uid);
-  return job !== undefined && hasJobFailed(job.object);
+  const job = controller && jobs.get(controller.uid);
+  return controller === undefined || (job !== undefined && hasJobFailed(job.object));
 }
+
+/** Returns whether a Pod of the manifests was deleted before it had ended. The session itself deletes no Pod before it is over. */
+export const isCut = ({ ending, pods }: SessionState): boolean =>
+  [...ending].some((uid) => pods.get(uid)?.object.metadata.deletionTimestamp !== undefined);
 
 export interface Failure {
   uid: string;
@@ -257,9 +260,8 @@ export type Obstructed = ReadonlyMap<string, { since: number; title: string; obs
 
 /** Returns the obstacles after a change of the Pod. `since` remains the same while the Pod has any obstacle. `now` is in milliseconds. */
 export function withObstacle(before: Obstructed, pod: Pod, isGone: boolean, now: number, facts: PodFacts): Obstructed {
-  const after = new Map(before);
+  const [after, uid] = [new Map(before), uidOf(pod)];
   const obstacle = isGone ? undefined : obstacleOf(pod, { ...facts, now });
-  const uid = uidOf(pod);
   if (obstacle === undefined) after.delete(uid);
   else after.set(uid, { since: before.get(uid)?.since ?? now, title: `pod/${pod.metadata.name}`, obstacle });
   return after;

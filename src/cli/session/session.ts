@@ -43,8 +43,8 @@ import { waitingText } from './plan.ts';
 import { createPullReports } from './pulls.ts';
 import { checkPaths, readManifests, UnreadManifestsError } from './read-manifests.ts';
 import { createSessionLogs } from './session-logs.ts';
-import { sessionOf } from './session-records.ts';
-import { type Failure, firstFailure } from './session-state.ts';
+import { isEndedByDown, type OwnRecord, sessionOf } from './session-records.ts';
+import { type Failure, firstFailure, isCut } from './session-state.ts';
 import { type WatchedSession, watchSession } from './watch-session.ts';
 
 export interface SessionOptions extends UpOptions {
@@ -212,7 +212,7 @@ async function live(
     }).then(() => true, refused(say, interrupts.stop));
     if (isCreated) detail(waitingText(objects));
     const exitCode = isCreated
-      ? await untilOver(watched, { logsEnded: logs.ended, failed }, session, lost)
+      ? await untilOver(watched, { logsEnded: logs.ended, failed, record }, session, lost)
       : (interrupts.exitCode() ?? 1);
     if (record.objects.length > 0 && interrupts.stop.aborted)
       say('deleting the objects; Ctrl+C again ends the Pods at once');
@@ -253,12 +253,12 @@ async function refusedFiles(error: unknown, { options, interrupts, say }: Sessio
 }
 
 /**
- * Resolves when the session must end: with 1 if a Pod cannot start, with the exit code of the first failure, or with undefined if nothing
- * has failed. If all Pods have ended, waits until their logs are printed.
+ * Resolves when the session must end: with 1 if a Pod cannot start, with the exit code of the first failure, with 1 if `lifepod down` has
+ * ended a Pod, or with undefined if nothing has failed. If all Pods have ended, waits until their logs are printed.
  */
 async function untilOver(
   watched: WatchedSession,
-  { logsEnded, failed }: { logsEnded(): Promise<void>; failed(failure: Failure): void },
+  { logsEnded, failed, record }: { logsEnded(): Promise<void>; failed(failure: Failure): void; record: OwnRecord },
   { options: { dataDir }, interrupts, say }: Session,
   lost: AbortSignal,
 ): Promise<number | undefined> {
@@ -279,7 +279,8 @@ async function untilOver(
   await Promise.race([watched.settled().then(logsEnded), stopped]);
   const failure = firstFailure(watched.state());
   if (failure !== undefined) failed(failure);
-  return failure?.exitCode;
+  // The program of such a Pod may have ended with 0 after SIGTERM.
+  return failure?.exitCode ?? (isCut(watched.state()) && isEndedByDown(dataDir, record) ? 1 : undefined);
 }
 
 function failureReports({ say, detail }: Session): (failure: Failure) => void {

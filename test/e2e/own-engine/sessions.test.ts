@@ -114,8 +114,16 @@ test('a session on an engine that is starting creates nothing if one object is w
   expect(await lifepod.kubectlOk('get', 'pods', '-A', '-o', 'name')).toBe('');
 });
 
-test('up --detach takes over the engine that a session leaves running for a Pod that the session has not created', async () => {
+test('a session whose Pod lifepod down ends has the exit code 1, although the program of the Pod has ended with 0', async () => {
+  const session = startSession(lifepod.dataDir, 'run', ['busybox:1.28', '--', 'sh', '-c', `echo ready; ${WAIT}`]);
+  await session.printed(/^ready$/m);
   await lifepod.cliOk('down');
+  const { code, stdout, stderr } = await session.ended;
+  expect([code, stdout], stderr).toEqual([1, 'ready\n']);
+  expect(stderr).toContain("lifepod: 'lifepod down' ends the engine and all its Pods\n");
+});
+
+test('up --detach takes over the engine that a session leaves running for a Pod that the session has not created', async () => {
   const session = startSession(lifepod.dataDir, 'run', ['busybox:1.28', '--', 'sh', '-c', `echo ready; ${WAIT}`]);
   await session.printed(/^ready$/m);
   expect((await lifepod.cli('up', '--detach')).stderr).toContain(
