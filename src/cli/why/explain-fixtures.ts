@@ -19,7 +19,8 @@ export interface Case {
   metadata?: Partial<Pod['metadata']>;
   spec?: Partial<NonNullable<Pod['spec']>>;
   status?: Pod['status'];
-  events?: [reason: string, message: string, container?: string][];
+  /** `lastAgo`: seconds since the Event was last repeated, 1 by default; `firstAgo`: since the first failure. */
+  events?: [reason: string, message: string, container?: string, lastAgo?: number, firstAgo?: number][];
   steps?: [secondsAgo: number, type: string, more?: Partial<Transition>][];
   lines?: Record<string, string[]>;
   /** The node of the Pod, or all nodes if the Pod has none; empty if its node does not exist. If absent, Nodes cannot be read. */
@@ -85,13 +86,14 @@ export const ENDING: Case['steps'] = [
   [8, 'TerminationBegan', { reason: 'Deleted', ...until(22) }],
   [8, 'DeadlineSet', until(22)],
 ];
-const eventOf = ([reason, message, name]: [string, string, string?]): CoreV1Event =>
+const eventOf = ([reason, message, name, lastAgo = 1, firstAgo]: NonNullable<Case['events']>[number]): CoreV1Event =>
   ({
     metadata: { name: reason },
     involvedObject: name === undefined ? {} : { fieldPath: `spec.containers{${name}}` },
     reason,
     message,
-    lastTimestamp: time(1),
+    firstTimestamp: firstAgo === undefined ? undefined : time(firstAgo),
+    lastTimestamp: time(lastAgo),
   }) as CoreV1Event;
 
 export const node = (allocatable: Record<string, string>, taints: Taint[] = []): Node => ({

@@ -2,6 +2,7 @@
 import type { Container, ContainerStateTerminated, Pod, Probe } from '../../api/generated/types.ts';
 import { parseTime } from '../../machinery/time.ts';
 import { codeText, endOfRun } from './run-end.ts';
+import { failureClause, failureEvent, failureText } from './stops/probe-failure.ts';
 import {
   ago,
   called,
@@ -9,7 +10,6 @@ import {
   conditionOf,
   type Explanation,
   eventLine,
-  eventOf,
   forTime,
   type Living,
   lastStep,
@@ -87,25 +87,23 @@ export function explainUnready(subject: Living, shown: Shown): Explanation {
       ],
     };
   const { kind, probe } = readyingProbe(pod, shown);
-  const failed = subject.events
-    .filter(({ message }) => new RegExp(`^${kind} probe`, 'i').test(message ?? ''))
-    .map((event) => eventOf({ ...subject, events: [event] }, ['Unhealthy', 'ProbeWarning'], shown.name))
-    .filter((event) => event !== undefined);
-  const turned = lastStep(subject, ['ProbeFailing'], shown.name);
-  const event = failed.at(-1);
-  const last = oneLine(
-    event?.message?.replace(/^\w+ probe \w+:/, '') ?? (turned?.reason === kind ? turned.message : ''),
+  const since = parseTime(shown.status.state?.running?.startedAt);
+  const turned = subject.transitions.findLast(
+    (step) => /^Probe(Failing|Passing)$/.test(step.type) && step.container === shown.name && step.reason === kind,
   );
-  const said = last === '' ? 'has not succeeded yet' : `fails, ${last}`;
+  const failing = turned?.type === 'ProbeFailing' && turned.at >= (since ?? 0) ? turned : undefined;
+  const event = failureEvent(subject, kind, shown.name, { since });
+  const text = event === undefined ? failing?.message && oneLine(failing.message) : failureText(event);
+  const isFailing = event !== undefined || failing !== undefined;
   return {
-    sentence: `${name} is not ready: the ${kind} probe of ${called(shown)} ${said}.`,
+    sentence: `${name} is not ready: ${isFailing ? failureClause(kind, shown, 'fails', text) : `the ${kind} probe of ${called(shown)} has not succeeded yet`}.`,
     evidence: [
       ...(probe === undefined ? [] : [`the probe: ${probeText(probe)}`]),
       ...eventLine(event, subject),
-      ...(turned?.reason === kind ? [`it has been failing for ${forTime(turned.at, now)}`] : []),
+      ...(failing === undefined ? [] : [`it has been failing for ${forTime(failing.at, now)}`]),
     ],
     actions: [
-      ...(last === '' ? [] : [{ description: `fix what its ${kind} probe checks, or correct the probe` }]),
+      ...(isFailing ? [{ description: `fix what its ${kind} probe checks, or correct the probe` }] : []),
       seeOutput(subject, shown.name),
     ],
   };

@@ -1,6 +1,7 @@
 /** Explains why the node stopped a run of a container, or is stopping it, although the Pod is not ending. Pure. */
 import type { Transition } from '../../../lifecycle/types.ts';
 import { type Action, called, eventOf, type Living, oneLine, type Shown, type Subject } from '../subject.ts';
+import { failureClause, failureEvent, failureText } from './probe-failure.ts';
 import { isRunning } from './reboot.ts';
 
 /** Why the node stopped a run that has ended or is ending. */
@@ -37,17 +38,16 @@ function stopFor(
 ): NodeStop {
   const { name } = shown;
   const ofRun = (each: Transition): boolean => isOfRun(each, shown, step);
-  const probe = /failed (startup|liveness) probe/.exec(why)?.[1];
+  const probe = /failed (startup|liveness) probe/.exec(why)?.[1] as 'startup' | 'liveness' | undefined;
   if (probe !== undefined) {
     const failing = subject.transitions.findLast(
       (each) => each.type === 'ProbeFailing' && each.reason === probe && ofRun(each),
     );
-    const event = eventOf(subject, ['Unhealthy'], name)?.message ?? '';
-    const ofEvent = event.toLowerCase().startsWith(`${probe} probe`) ? event.replace(/^\w+ probe [^:]*:/, '') : '';
-    const output = oneLine(failing?.message) || oneLine(ofEvent);
+    const event = failureEvent(subject, probe, name, { until: step.at });
+    const text = failing?.message ?? (event && failureText(event));
     return {
       step,
-      cause: `the ${probe} probe of ${called(shown)} failed${output && `, ${output}`}`,
+      cause: failureClause(probe, shown, 'failed', text && oneLine(text)),
       action: {
         description: `fix what its ${probe} probe checks, or give the probe more time (timeoutSeconds, failureThreshold)`,
       },
