@@ -763,6 +763,33 @@ explains({
       'p has failed: its node evicted it, the node was low on resource: memory. Threshold quantity: 100Mi, available: 90Mi.',
     advice: /kubectl describe node node$/m,
   },
+  'a Pod whose volume exceeded its sizeLimit': {
+    status: rejected('Evicted', 'Usage of EmptyDir volume "v" exceeds the limit "1Mi". '),
+    sentence: 'p has failed: its node evicted it, because its volume v exceeds its sizeLimit of 1Mi.',
+    advice: /^raise the sizeLimit of the volume v, or write less to it, and recreate the Pod: [^\n]+$/,
+  },
+  'a Pod that exceeded the limit for the disk of its container': {
+    spec: { containers: [container('app', { resources: { limits: { 'ephemeral-storage': '2Mi' } } }), container('b')] },
+    status: rejected('Evicted', 'Pod ephemeral local storage usage exceeds the total limit of containers 2Mi. '),
+    sentence:
+      'p has failed: its node evicted it, because it wrote more to the disk than the ephemeral-storage limit of its container app, 2Mi.',
+    advice: /^raise the ephemeral-storage limit of its container app, or write less, and recreate the Pod: [^\n]+$/,
+  },
+  'a Pod that exceeded the limits for the disk of its containers': {
+    spec: {
+      containers: ['app', 'b'].map((name) =>
+        container(name, { resources: { limits: { 'ephemeral-storage': '2Mi' } } }),
+      ),
+    },
+    status: rejected('Evicted', 'Pod ephemeral local storage usage exceeds the total limit of containers 4Mi. '),
+    sentence: /than the ephemeral-storage limits of its containers app and b, 4Mi in total\.$/,
+    advice: /^raise the ephemeral-storage limits of its containers app and b, or write less, /,
+  },
+  'a Pod whose container exceeded its own limit for the disk': {
+    status: rejected('Evicted', 'Container app exceeded its local ephemeral storage limit "2Mi". '),
+    sentence: /than the ephemeral-storage limit of its container app, 2Mi\.$/,
+    advice: /^raise the ephemeral-storage limit of its container app, or write less, /,
+  },
   'a critical Pod for which no other Pod can be evicted': {
     status: rejected('UnexpectedAdmissionError', 'Unexpected error while attempting to recover from admission failure'),
     sentence: /^p has failed: its node rejected it, .*Unexpected error/,

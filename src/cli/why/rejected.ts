@@ -10,6 +10,7 @@ import {
   eventOf,
   type Living,
   lastStep,
+  listed,
   oneLine,
   seeStatus,
   seeTimeline,
@@ -103,19 +104,43 @@ const taint: Rule = (subject) => {
   };
 };
 
-const evicted: Rule = ({ hints, pod }, message) => ({
-  cause: `its node evicted it, ${lowered(message.replace(/\.$/, '')) || 'because a resource was short'}`,
-  actions: [
-    {
-      description:
-        'free the resource, or reduce what the Pod uses; a controller creates the Pod again, others must be recreated',
-    },
-    {
-      description: 'see what the node is short of',
-      command: hints.kubectl(`describe node ${pod.spec?.nodeName ?? ''}`),
-    },
-  ],
-});
+/** Explains an eviction because the Pod exceeded a disk limit of its own. Source: src/node/eviction/ranking.ts (the messages). */
+function ownLimit({ spec }: Living['pod'], message: string): Finding | undefined {
+  const [, volume, size] = /EmptyDir volume "(.+)" exceeds the limit "(.+)"/.exec(message) ?? [];
+  if (volume !== undefined)
+    return {
+      cause: `its node evicted it, because its volume ${volume} exceeds its sizeLimit of ${size}`,
+      actions: [recreate(`raise the sizeLimit of the volume ${volume}, or write less to it`)],
+    };
+  const [, container, own] = /Container (\S+) exceeded its local ephemeral storage limit "(.+)"/.exec(message) ?? [];
+  const [, total] = /exceeds the total limit of containers (\S+?)\.?$/.exec(message) ?? [];
+  if (container === undefined && total === undefined) return undefined;
+  const limited = [...(spec?.containers ?? []), ...(spec?.initContainers ?? [])].flatMap(({ name, resources }) =>
+    resources?.limits?.['ephemeral-storage'] === undefined ? [] : [name],
+  );
+  const names = container === undefined ? limited : [container];
+  const limits = `ephemeral-storage limit${names.length === 1 ? '' : 's'} of its container${names.length === 1 ? '' : 's'} ${listed(names)}`;
+  return {
+    cause: `its node evicted it, because it wrote more to the disk than the ${limits}, ${own ?? total}${names.length === 1 ? '' : ' in total'}`,
+    evidence: ['the files that its containers write, their logs and emptyDir volumes on the disk count'],
+    actions: [recreate(`raise the ${limits}, or write less`)],
+  };
+}
+
+const evicted: Rule = ({ hints, pod }, message) =>
+  ownLimit(pod, message) ?? {
+    cause: `its node evicted it, ${lowered(message.replace(/\.$/, '')) || 'because a resource was short'}`,
+    actions: [
+      {
+        description:
+          'free the resource, or reduce what the Pod uses; a controller creates the Pod again, others must be recreated',
+      },
+      {
+        description: 'see what the node is short of',
+        command: hints.kubectl(`describe node ${pod.spec?.nodeName ?? ''}`),
+      },
+    ],
+  };
 
 const deadline: Rule = ({ pod }) => ({
   cause: `it was active longer than its activeDeadlineSeconds${pod.spec?.activeDeadlineSeconds === undefined ? '' : ` of ${pod.spec.activeDeadlineSeconds} s`}`,
