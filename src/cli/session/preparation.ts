@@ -9,6 +9,7 @@ import type { Hints } from '../hints.ts';
 import { podContainers } from '../pod-containers.ts';
 import { FREE_SPACE, volumeFinding } from '../why/failed-start.ts';
 import { actionsText } from '../why/images.ts';
+import { tooLowLimit } from '../why/memory-limit.ts';
 import { oneLine } from '../why/subject.ts';
 import { CHECK_SANDBOX_IMAGE, INTACT_MILLIS, SANDBOX_ENDED } from '../why/waiting.ts';
 
@@ -50,8 +51,14 @@ export function preparationProblem(
   if (event.reason === SANDBOX) {
     const why = message.replace(/^Failed to create pod sandbox: /, '').replace(/^rpc error: code = \w+ desc = /, '');
     const full = fullDiskText(why);
-    const hint = full === undefined ? '' : FREE_SPACE;
-    return { text: `its sandbox cannot be created: ${full ?? why}`, cause: 'sandbox', hint, isFinal: false };
+    const limit = tooLowLimit(pod, undefined, why);
+    const hint = full === undefined ? actionsText(limit?.actions ?? []) : FREE_SPACE;
+    return {
+      text: `its sandbox cannot be created: ${full ?? limit?.cause ?? why}`,
+      cause: 'sandbox',
+      hint,
+      isFinal: false,
+    };
   }
   const found = volumeFinding({ namespace: pod.metadata.namespace ?? '', hints, pod }, message);
   if (found === undefined)

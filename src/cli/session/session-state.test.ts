@@ -342,6 +342,17 @@ describe('an obstacle', () => {
       preparing,
       { text: 'its sandbox cannot be created: no address is free', cause: 'sandbox', hint: '' },
     ],
+    [
+      'a sandbox for which the memory limit is too low',
+      'FailedCreatePodSandBox',
+      'Failed to create pod sandbox: container init was OOM-killed (memory limit too low?): unknown',
+      { ...preparing, spec: { containers: [{ name: 'a', resources: { limits: { memory: '64k' } } }] } },
+      {
+        text: 'its sandbox cannot be created: its memory limit of 64k is too low for the container runtime to start a process',
+        cause: 'sandbox',
+        hint: 'raise its memory limit of 64k, and recreate the Pod',
+      },
+    ],
     ['no sandbox: there is one now', 'FailedCreatePodSandBox', 'Failed to create pod sandbox: no', prepared, undefined],
     [
       'a sandbox that ended at its start, even if the next one is ready',

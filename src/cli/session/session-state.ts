@@ -236,7 +236,7 @@ function waitingOf(pod: Pod, container: PodContainer, facts: PodFacts): Obstacle
     const text = invalidNameText(imageOf(pod, { name }), container);
     return { text, cause: text, hint: IMAGE_NAME_RULE, isFinal };
   }
-  const { cause, actions } = startFinding(subjectOf(pod, facts), reason, oneLine(message) || reason);
+  const { cause, actions } = startFinding(subjectOf(pod, facts), name, reason, oneLine(message) || reason);
   const text = `${called(container)} ${cause}`;
   return { text, cause: text, hint: actionsText(actions), isFinal };
 }

@@ -5,12 +5,13 @@ import { shellQuoted } from '../../platform/programs/typed-program.ts';
 import { fullDiskText } from '../../runtime/full-disk.ts';
 import { itsImage, lacksImage } from '../pod-containers.ts';
 import { imageRemedies, lackOfImage } from './images.ts';
+import { tooLowLimit } from './memory-limit.ts';
 import { type Finding, type Needing, objectFinding } from './needs/objects.ts';
 import { called, type Explanation, eventLine, eventOf, type Living, lastStep, oneLine, type Shown } from './subject.ts';
 
 export function failedStart(subject: Living, shown: Shown, reason: string, message: string): Explanation {
   const text = oneLine(message) || reason;
-  const { cause, actions } = startFinding(subject, reason, text);
+  const { cause, actions } = startFinding(subject, shown.name, reason, text);
   return {
     sentence: `${subject.name} ${shown.kind === 'ephemeral' ? 'waits' : 'cannot start'}: ${called(shown)} ${cause}.`,
     evidence: [
@@ -33,7 +34,7 @@ export function failedRun(
   const text = oneLine(message);
   // The kernel rejects the program only after runc has started the container, so runc can only write its message to the log.
   if (reason === 'Error') return formatFinding(text || (subject.lastLines[name]?.join() ?? ''));
-  return FAILED_START_REASONS.includes(reason) && text !== '' ? startFinding(subject, reason, text) : undefined;
+  return FAILED_START_REASONS.includes(reason) && text !== '' ? startFinding(subject, name, reason, text) : undefined;
 }
 
 /** The node reports this end for a container that the container runtime does not have. Source: the kubelet of v1.33 (reason, exit code). */
@@ -58,7 +59,7 @@ export function unstarted(
       cause: `${begin}${itsImage(subject.pod, shown)} ${lackOfImage(shown.status)}`,
       actions: imageRemedies(subject, [shown]),
     };
-  return { cause: `${begin}it ${startFinding(subject, reason, oneLine(message) || reason).cause}`, actions: [] };
+  return { cause: `${begin}it ${startFinding(subject, name, reason, oneLine(message) || reason).cause}`, actions: [] };
 }
 
 /**
@@ -68,8 +69,10 @@ export function unstarted(
 export const commandError = (message: string | undefined): string | undefined =>
   commandFinding(oneLine(message))?.cause;
 
-/** Explains a failed start by its message `text` and the reason in the container's state. */
-export function startFinding(subject: Needing, reason: string, text: string): Finding {
+/** Explains the failed start of a container by its message `text` and the reason in the container's state. */
+export function startFinding(subject: Needing, container: string, reason: string, text: string): Finding {
+  const limit = tooLowLimit(subject.pod, container, text);
+  if (limit !== undefined) return { ...limit, cause: `cannot be started: ${limit.cause}` };
   const found = commandFinding(text) ?? imageFinding(text) ?? objectFinding(subject, text);
   if (found !== undefined) return found;
   const full = fullDiskText(text);

@@ -3,10 +3,11 @@
  *
  * Invariant: the cause of a run's end is taken only from this run. Steps of the record count only if they have the attempt of the run.
  */
-import type { Container, ContainerStateTerminated, Pod, PodSpec } from '../../api/generated/types.ts';
+import type { ContainerStateTerminated, Pod } from '../../api/generated/types.ts';
 import type { Transition } from '../../lifecycle/types.ts';
 import { parseTime } from '../../machinery/time.ts';
 import { failedRun, isNotFound, unstarted } from './failed-start.ts';
+import { memoryLimit } from './memory-limit.ts';
 import { type NodeStop, stopOf } from './stops/node-stop.ts';
 import { deafExits, firstProcess, hearSignals, SIGKILLED, stopSignalOf, wasKilled } from './stops/pid-one.ts';
 import {
@@ -154,17 +155,6 @@ export const PLAIN_REASONS = ['', 'Error', 'Completed'];
 
 const exitOf = ({ transitions }: Living, container: string): Transition | undefined =>
   transitions.findLast((step) => step.type === 'Exited' && step.container === container);
-
-const specOf = ({ spec }: Pod, name: string): Container | undefined =>
-  [...(spec?.initContainers ?? []), ...(spec?.containers ?? []), ...(spec?.deferContainers ?? [])].find(
-    (each) => each.name === name,
-  );
-
-function memoryLimit(pod: Pod, name: string): string | undefined {
-  const own = specOf(pod, name)?.resources?.limits?.['memory'];
-  const ofPod = (pod.spec as PodSpec).resources?.limits?.['memory'];
-  return own ?? ofPod;
-}
 
 function outOfMemory(pod: Pod, shown: Shown, stop: NodeStop | undefined, said: string[], output: Action): RunEnd {
   const words = [...(stop === undefined ? [] : [`it was stopped: ${stop.step.message}`]), ...said];

@@ -4,6 +4,7 @@ import { fullDiskText } from '../../runtime/full-disk.ts';
 import { lacksImage } from '../pod-containers.ts';
 import { FAILED_START_REASONS, FREE_SPACE, failedStart, volumeFinding } from './failed-start.ts';
 import { missingImage } from './images.ts';
+import { tooLowLimit } from './memory-limit.ts';
 import { codeText, endOfRun } from './run-end.ts';
 import { currentStop, hookCause, isStopping, type NodeStop } from './stops/node-stop.ts';
 import { processEvidence } from './stops/pid-one.ts';
@@ -170,6 +171,13 @@ function sandbox(subject: Living): Explanation | undefined {
       sentence: `${subject.name} waits: its sandbox cannot be created, ${full}.`,
       evidence,
       actions: [{ description: FREE_SPACE }],
+    };
+  const limit = tooLowLimit(subject.pod, undefined, failed.message ?? '');
+  if (limit !== undefined)
+    return {
+      sentence: `${subject.name} waits: its sandbox cannot be created, because ${limit.cause}.`,
+      evidence,
+      actions: limit.actions,
     };
   return {
     sentence: `${subject.name} waits: its sandbox cannot be created, ${oneLine(failed.message)}.`,
