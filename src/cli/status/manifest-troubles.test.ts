@@ -2,10 +2,12 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
+import { MIRROR_ANNOTATION } from '../../api/core/v1/pod/mirror.ts';
+import type { Pod } from '../../api/generated/types.ts';
 import { manifestsFolder } from '../../node/static-pods/static-pods.ts';
-import { manifestTroubles } from './manifest-troubles.ts';
+import { manifestTroubles, withManifest } from './manifest-troubles.ts';
 
-test('lifepod status reports a manifest that is no Pod, but neither an empty one nor one that only has warnings', async () => {
+test('lifepod status and why report what the node does not use of a manifest, but not an empty manifest', async () => {
   const dataDir = mkdtempSync(join(tmpdir(), 'lifepod-manifests-'));
   onTestFinished(() => rmSync(dataDir, { recursive: true }));
   expect(await manifestTroubles(dataDir, 'n', 0)).toEqual([]);
@@ -21,5 +23,19 @@ test('lifepod status reports a manifest that is no Pod, but neither an empty one
     writeFileSync(join(folder, file), text);
   expect(await manifestTroubles(dataDir, 'n', 0)).toEqual([
     { file: 'bad.yaml', message: "couldn't parse as pod: it is not an object" },
+    { file: 'odd.yaml', pod: 'default/web-n', message: 'unknown field "spec.colour"' },
   ]);
+  const explanation = { sentence: 's', evidence: ['e'], actions: [] };
+  const mirror = (name: string): Pod =>
+    ({
+      metadata: { name, namespace: 'default', annotations: { [MIRROR_ANNOTATION]: 'u' } },
+      spec: { nodeName: 'n', containers: [] },
+    }) as unknown as Pod;
+  const path = join(folder, 'odd.yaml');
+  expect(await withManifest(explanation, mirror('web-n'), dataDir, 0)).toEqual({
+    sentence: 's',
+    evidence: ['e', `its node ignores a part of its manifest ${path}: unknown field "spec.colour"`],
+    actions: [{ description: `correct ${path}` }],
+  });
+  expect(await withManifest(explanation, mirror('other-n'), dataDir, 0)).toBe(explanation);
 });

@@ -1,12 +1,18 @@
-/** Finds the manifests of static Pods that the node cannot use, for `lifepod status`. Reads the folder of manifests like the node. */
+/** Finds the manifests of static Pods that the node cannot use as they are. Reads the folder of manifests like the node. */
+import { join } from 'node:path';
+import { isMirrorPod } from '../../api/core/v1/pod/mirror.ts';
+import type { Pod } from '../../api/generated/types.ts';
 import type { Millis } from '../../machinery/time.ts';
 import { readManifestFiles } from '../../node/static-pods/folder.ts';
 import { readAll } from '../../node/static-pods/manifests.ts';
 import { manifestsFolder } from '../../node/static-pods/static-pods.ts';
+import type { Explanation } from '../why/subject.ts';
 
 export interface ManifestTrouble {
   /** Empty if the folder itself cannot be read. */
   file: string;
+  /** The full name (namespace/name) of the Pod that the node runs without a part of the manifest; undefined if it uses nothing of it. */
+  pod?: string;
   message: string;
 }
 
@@ -14,11 +20,33 @@ export async function manifestTroubles(dataDir: string, nodeName: string, now: M
   const folder = manifestsFolder(dataDir);
   try {
     const { wanted, remarks } = await readAll(await readManifestFiles(folder), nodeName, now);
-    return [...remarks].flatMap(([file, { reason }]) =>
-      wanted.unreadable.has(file) ? [{ file, message: reason }] : [],
-    );
+    const podOf = new Map([...wanted.pods].map(([pod, { file }]) => [file, pod]));
+    return [...remarks].flatMap(([file, { reason, ignored }]) => {
+      if (wanted.unreadable.has(file)) return [{ file, message: reason }];
+      return ignored === undefined ? [] : [{ file, pod: podOf.get(file) ?? '', message: ignored }];
+    });
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
     return code === 'ENOENT' ? [] : [{ file: '', message: `the folder cannot be read: ${message}` }];
   }
+}
+
+/** Returns the explanation with what the node ignores in the manifest of the Pod, if the Pod is a static one of the engine in `dataDir`. */
+export async function withManifest(
+  explanation: Explanation,
+  pod: Pod,
+  dataDir: string,
+  now: Millis,
+): Promise<Explanation> {
+  if (!isMirrorPod(pod)) return explanation;
+  const { name, namespace } = pod.metadata;
+  const troubles = await manifestTroubles(dataDir, pod.spec?.nodeName ?? '', now);
+  const found = troubles.find((trouble) => trouble.pod === `${namespace}/${name}`);
+  if (found === undefined) return explanation;
+  const path = join(manifestsFolder(dataDir), found.file);
+  return {
+    ...explanation,
+    evidence: [...explanation.evidence, `its node ignores a part of its manifest ${path}: ${found.message}`],
+    actions: [{ description: `correct ${path}` }, ...explanation.actions],
+  };
 }

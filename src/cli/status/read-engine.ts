@@ -93,9 +93,11 @@ const isReadyNow = (node: Node, start: EngineStart): boolean =>
   node.metadata.name === start.nodeName && isNodeReady(node) && unreportedNode(node, start) === undefined;
 
 async function staticPodTroubles(dataDir: string, nodeName: string, now: Millis): Promise<Trouble[]> {
-  return (await manifestTroubles(dataDir, nodeName, now)).map(({ file, message }) => {
+  return (await manifestTroubles(dataDir, nodeName, now)).map(({ file, pod, message }) => {
     const path = join(manifestsFolder(dataDir), file);
-    return { kind: 'StaticManifest', name: path, message: `static Pod not started or updated: ${path}: ${message}` };
+    const what =
+      pod === undefined ? 'static Pod not started or updated' : `static Pod ${pod} runs without a part of its manifest`;
+    return { kind: 'StaticManifest', name: path, message: `${what}: ${path}: ${message}` };
   });
 }
 

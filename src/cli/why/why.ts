@@ -17,6 +17,7 @@ import { type PodContainer, podContainers, wantedImage } from '../pod-containers
 import { findLife, type PodLife, transitionsOf } from '../records.ts';
 import { pullSecretsOf } from '../registries/registry-advice.ts';
 import { engineStartOf, unreportedNode } from '../service/engine-start.ts';
+import { withManifest } from '../status/manifest-troubles.ts';
 import { resolveTarget, type Target, type TargetOptions } from '../target.ts';
 import { explainWorkload } from '../workloads/why-workload.ts';
 import { workloadName } from '../workloads/workloads.ts';
@@ -68,8 +69,10 @@ async function explainLife({ client, hints, engineFolder }: Target, life: PodLif
   const unreported = node && engine && unreportedNode(node, engine);
   const cluster = { node, nodes, pullSecrets, otherPods, unboundClaims, unreported, rebootedAt };
   const read = { ...cluster, events, lastLines, transitions };
-  const explained = explain({ name, namespace, pod, ...read, hints, now });
-  const settings = pod === undefined || engineFolder === undefined ? [] : registryActions(pod, engineFolder, hints);
+  const ofPod = explain({ name, namespace, pod, ...read, hints, now });
+  const isLocal = pod !== undefined && engineFolder !== undefined;
+  const explained = isLocal ? await withManifest(ofPod, pod, engineFolder, now) : ofPod;
+  const settings = isLocal ? registryActions(pod, engineFolder, hints) : [];
   const found = { ...explained, actions: [...explained.actions, ...settings] };
   return life.isUnread === true ? { ...found, evidence: [...found.evidence, UNREAD] } : found;
 }

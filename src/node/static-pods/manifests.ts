@@ -17,6 +17,8 @@ export interface Wanted {
 interface Remark {
   message: 'manifest skipped' | 'manifest read with warnings';
   reason: string;
+  /** What the node ignores in a manifest that it uses; absent if it uses the whole manifest, or nothing of it. */
+  ignored?: string;
 }
 
 /** No event reports that a disk can be read or written again. */
@@ -95,13 +97,18 @@ export async function readAll(
         unreadable.add(name);
         continue;
       }
-      const { pod, warnings } = await readManifest(text, { file: name, nodeName, now });
+      const { pod, unknown, warnings } = await readManifest(text, { file: name, nodeName, now });
       const other = pods.get(fullNameOf(pod));
       if (other !== undefined)
         throw new ManifestError(`the Pod ${fullNameOf(pod)} is already defined by ${other.file}`);
       pods.set(fullNameOf(pod), { file: name, pod });
-      if (warnings.length > 0)
-        remarks.set(name, { message: 'manifest read with warnings', reason: warnings.join('; ') });
+      const reason = [...unknown, ...warnings].join('; ');
+      if (reason !== '')
+        remarks.set(name, {
+          message: 'manifest read with warnings',
+          reason,
+          ...(unknown.length > 0 && { ignored: unknown.join('; ') }),
+        });
     } catch (error) {
       if (!(error instanceof ManifestError)) throw error;
       unreadable.add(name);

@@ -67,7 +67,7 @@ describe('readManifest', () => {
   });
 
   it('readManifest warns about unknown fields', async () => {
-    expect((await read(web({ colour: 'red' }))).warnings).toEqual(['unknown field "spec.colour"']);
+    expect((await read(web({ colour: 'red' }))).unknown).toEqual(['unknown field "spec.colour"']);
   });
 
   describe('the UID', () => {

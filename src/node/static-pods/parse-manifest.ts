@@ -29,6 +29,8 @@ export interface ManifestSource {
 
 export interface ReadManifest {
   pod: Pod;
+  /** Sentences about the fields that the Pod does not have, for example because of a typing error. */
+  unknown: string[];
   warnings: string[];
 }
 
@@ -67,7 +69,8 @@ export async function readManifest(text: string, { file, nodeName, now }: Manife
   };
   const taken: string[] = [];
   complete(pod, now, (sentence) => void taken.push(sentence));
-  return { pod, warnings: [...unknownFields.map(unknownFieldText), ...taken, ...(podKind.warnings?.(pod) ?? [])] };
+  const warnings = [...taken, ...(podKind.warnings?.(pod) ?? [])];
+  return { pod, unknown: unknownFields.map(unknownFieldText), warnings };
 }
 
 async function documentOf(text: string): Promise<unknown> {

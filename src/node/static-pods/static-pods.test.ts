@@ -39,7 +39,14 @@ describe('readAll', () => {
     expect([...remarks]).toEqual([
       ['b.yaml', { message: 'manifest skipped', reason: "couldn't parse as pod: it is not an object" }],
       ['c', { message: 'manifest skipped', reason: 'it is not a regular file' }],
-      ['d.yaml', { message: 'manifest read with warnings', reason: 'unknown field "spec.colour"' }],
+      [
+        'd.yaml',
+        {
+          message: 'manifest read with warnings',
+          reason: 'unknown field "spec.colour"',
+          ignored: 'unknown field "spec.colour"',
+        },
+      ],
     ]);
   });
 
