@@ -14,10 +14,11 @@ import { clearMachine } from '../../src/engine/leftovers.ts';
 import { readEngineRecord } from '../../src/engine/settings.ts';
 import { dataDirOwner, dataDirReleased } from '../../src/platform/files.ts';
 import { nodePlatform, systemTimers } from '../../src/platform/node-js.ts';
-import { type CommandResult, runCommand } from '../../src/platform/processes.ts';
+import type { CommandResult } from '../../src/platform/processes.ts';
 import { containerdPaths } from '../../src/runtime/containerd/paths.ts';
 import { loadImageArchives } from '../../src/runtime/images/load.ts';
 import { applier } from './apply.ts';
+import { runFromSmallProcess } from './commands.ts';
 import { connector } from './connection.ts';
 import { deleter } from './delete-objects.ts';
 import { followLog, keepLogEnd, printLogEnds } from './engine-logs.ts';
@@ -61,8 +62,8 @@ export function scratchFolder(link?: string): Scratch {
       await killEngine(path);
       await clearMachine(path, nodePlatform('error'), AbortSignal.timeout(DEADLINE_MILLIS));
       // The folder may be the mount point of a separate disk.
-      await runCommand('umount', ['--lazy', path]);
-      if (link !== undefined) await runCommand('ip', ['link', 'delete', link]);
+      await runFromSmallProcess('umount', ['--lazy', path]);
+      if (link !== undefined) await runFromSmallProcess('ip', ['link', 'delete', link]);
       rmSync(path, { recursive: true, force: true });
       const ended = once(guardian, 'exit');
       guardian.stdin?.end();
@@ -130,10 +131,7 @@ const NO_INVOKING_USER = { SUDO_UID: undefined, DOAS_USER: undefined, PKEXEC_UID
 const launchEnvironment = (): NodeJS.ProcessEnv => ({ ...process.env, ...NO_INVOKING_USER });
 
 export const launch = (args: string[], env: NodeJS.ProcessEnv = {}, launcher = LAUNCHER): Promise<CommandResult> =>
-  runCommand(launcher, args, {
-    signal: AbortSignal.timeout(DEADLINE_MILLIS),
-    env: { ...launchEnvironment(), ...env },
-  });
+  runFromSmallProcess(launcher, args, { env: { ...launchEnvironment(), ...env } });
 
 /** With these options, a full disk causes no eviction and no image removal. Tests of these use separate disks. */
 const WHATEVER_THE_DISK_HAS_LEFT = ['--eviction-hard', 'memory.available<100Mi', '--image-gc-high-threshold', '100'];
@@ -207,7 +205,7 @@ const NAMESPACED_COMMANDS = ['describe', 'logs', 'skip', 'status', 'timeline', '
 export function clientOf(dataDir: string, kubeconfig: string, namespace?: string): LifepodClient {
   const env = { ...process.env, ...FEW_COLLECTIONS, KUBECONFIG: kubeconfig, HOME: dataDir };
   const kubectl = (args: string[], input?: string): Promise<CommandResult> =>
-    runCommand(KUBECTL, args, { env, signal: AbortSignal.timeout(DEADLINE_MILLIS), input });
+    runFromSmallProcess(KUBECTL, args, { env, input });
   const connect = connector(kubeconfig);
   const read = objectReader(connect);
   const run = containerRunner(kubeconfig);
