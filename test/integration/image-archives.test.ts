@@ -11,7 +11,7 @@ import { writeImageArchive } from '../../src/runtime/images/archive-writer.ts';
 import { listNames } from '../../src/runtime/images/failed-import.ts';
 import { loadImageArchives } from '../../src/runtime/images/load.ts';
 import { makeBusyboxArchive } from '../../src/runtime/images/local-images.ts';
-import { IMAGE_NAME_RULE } from '../../src/runtime/images/references.ts';
+import { imageNameRule } from '../../src/runtime/images/references.ts';
 import { type RealRuntime, startRealRuntime } from './containerd-fixture.ts';
 
 const never = new AbortController().signal;
@@ -71,7 +71,7 @@ test.each(['--help', '', ' ', 'Upper/Case:1', 'a:b:c', 'a\nb', `${'x'.repeat(300
   async (name) => {
     await writeTar('named.tar', { 'manifest.json': JSON.stringify([{ RepoTags: [name] }]) });
     expect(await refusal('named.tar')).toBe(
-      `the archive ${path('named.tar')} names an image ${JSON.stringify(name)}: that is not a valid reference; ${IMAGE_NAME_RULE}`,
+      `the archive ${path('named.tar')} names an image ${JSON.stringify(name)}: that is not a valid reference; ${imageNameRule(name)}`,
     );
   },
 );
@@ -114,7 +114,7 @@ test.each(['docker-archive', 'oci-archive'])(
     await runCommandOk('skopeo', ['--insecure-policy', 'copy', `docker-archive:${source}`, target]);
     const before = await listed();
     expect(await refusal(`${format}.tar`)).toBe(
-      `the image archive ${path(`${format}.tar`)} has no image for the CPU of this machine (${own}): build or save it for linux/${own}`,
+      `the image archive ${path(`${format}.tar`)} has no image for this machine (linux/${own}), only for linux/${other}: build or save it for linux/${own}`,
     );
     expect(await listed()).toEqual(before);
   },

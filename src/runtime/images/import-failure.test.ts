@@ -66,12 +66,12 @@ test.each([
   [
     'an image for another CPU',
     'ctr: image might be filtered out\n',
-    `the image archive a.tar has no image for the CPU of this machine (${architecture()}): build or save it for linux/${architecture()}`,
+    `the image archive a.tar has no image for this machine (linux/${architecture()}): build or save it for linux/${architecture()}`,
   ],
   [
     'an index of images for other CPUs',
     `ctr: no match for platform in manifest ${OTHER}: not found`,
-    `the image archive a.tar has no image for the CPU of this machine (${architecture()}): build or save it for linux/${architecture()}`,
+    `the image archive a.tar has no image for this machine (linux/${architecture()}): build or save it for linux/${architecture()}`,
   ],
   ['a missing configuration', 'ctr: image config "x.json" not found', damaged('its configuration x.json')],
   [

@@ -28,16 +28,16 @@ const index = (...children: [digest: string, platform?: Platform][]): object => 
 });
 
 const OTHER =
-  'the image archive a.tar has no image for the CPU of this machine (amd64): build or save it for linux/amd64';
+  'the image archive a.tar has no image for this machine (linux/amd64), only for linux/arm64: build or save it for linux/amd64';
 const ABSENT =
-  'the image archive a.tar has no image for the CPU of this machine (amd64), although its index lists one: pull and save it for linux/amd64';
+  'the image archive a.tar has no image for this machine (linux/amd64), although its index lists one: pull and save it for linux/amd64';
 
 test.each<[string, Platform | undefined, string | undefined]>([
   ['this CPU', AMD, undefined],
   ['this CPU, by another name', { os: '', architecture: 'x86_64' }, undefined],
   ['an older CPU that this one includes', I386, undefined],
   ['another CPU', ARM, OTHER],
-  ['another operating system', WINDOWS, OTHER],
+  ['another operating system', WINDOWS, OTHER.replace('linux/arm64', 'windows/amd64')],
   ['no CPU', {}, undefined],
 ])('an image whose index names no platform counts as built for that of its configuration: %s', (_, config, text) => {
   expect(refusal([named('sha256:m', 'web:1')], { 'sha256:m': manifest('sha256:c'), 'sha256:c': config })).toBe(text);
@@ -87,6 +87,11 @@ test.each<[string, [string, Platform?][], string | undefined]>([
     'sha256:c': ARM,
   };
   expect(refusal([named('sha256:index', 'web:1')], documents)).toBe(text);
+});
+
+test('the refusal names the platform of each image', () => {
+  const documents = { 'sha256:index': index(['sha256:w', WINDOWS], ['sha256:arm', ARM], ['sha256:arm', ARM]) };
+  expect(refusal([named('sha256:index', 'web:1')], documents)).toBe(OTHER.replace('linux/arm64', 'windows/amd64, linux/arm64'));
 });
 
 test('a platform that a descriptor names takes precedence over that of the configuration', () => {
