@@ -8,7 +8,7 @@ import { hasEnded } from '../../api/core/v1/pod/status/final-phase.ts';
 import type { ContainerStateTerminated, CoreV1Event, Job, Node, Pod } from '../../api/generated/types.ts';
 import type { Transition } from '../../lifecycle/types.ts';
 import { uidOf } from '../../machinery/meta.ts';
-import { IMAGE_NAME_RULE } from '../../runtime/images/references.ts';
+import { imageNameRule } from '../../runtime/images/references.ts';
 import type { Hints } from '../hints.ts';
 import {
   type ContainerKind,
@@ -228,13 +228,14 @@ function waitingOf(pod: Pod, container: PodContainer, facts: PodFacts): Obstacle
     const text = `${owner}: the image ${reference} ${lackOfImage(status)}`;
     // The reason alternates between ErrImagePull and ImagePullBackOff.
     const cause = `${owner}: image`;
-    if (message.includes(REFUSED_NAME)) return { text, cause, hint: IMAGE_NAME_RULE, isFinal: true };
+    if (message.includes(REFUSED_NAME)) return { text, cause, hint: imageNameRule(reference), isFinal: true };
     return { text, cause, hint: imageHint({ pod, hints, node }, { kind, name, status }), isFinal };
   }
   if (!isFinal && !PASSING_REASONS.includes(reason)) return undefined;
   if (reason === 'InvalidImageName') {
-    const text = invalidNameText(imageOf(pod, { name }), container);
-    return { text, cause: text, hint: IMAGE_NAME_RULE, isFinal };
+    const image = imageOf(pod, { name });
+    const text = invalidNameText(image, container);
+    return { text, cause: text, hint: imageNameRule(image), isFinal };
   }
   const { cause, actions } = startFinding(subjectOf(pod, facts), name, reason, oneLine(message) || reason);
   const text = `${called(container)} ${cause}`;

@@ -2,7 +2,7 @@
 import { containersOf } from '../../api/core/v1/pod/containers.ts';
 import type { ContainerStatus } from '../../api/generated/types.ts';
 import type { Transition } from '../../lifecycle/types.ts';
-import { IMAGE_NAME_RULE, normalizeReference, referenceError } from '../../runtime/images/references.ts';
+import { imageNameRule, normalizeReference, referenceError } from '../../runtime/images/references.ts';
 import { isMakeable } from '../make-image/makeable.ts';
 import { lacksImage, wantedImage } from '../pod-containers.ts';
 import { isProxyFailure, isUnreachable, pullReason, stoppedRegistry } from '../pull-reason.ts';
@@ -41,7 +41,7 @@ function invalidName(subject: Living, shown: Shown, image: string, message: stri
   return {
     sentence: `${subject.name} cannot start: ${invalidNameText(image, shown)}.`,
     evidence: [`InvalidImageName: ${oneLine(message)}`],
-    actions: [{ description: IMAGE_NAME_RULE }, setImage(subject, shown)],
+    actions: [{ description: imageNameRule(image) }, setImage(subject, shown)],
   };
 }
 
@@ -120,7 +120,8 @@ export function imageRemedies(subject: Advised, shown: readonly Shown[]): Action
     subject,
     shown.filter((each) => !isInvalid(each)),
   );
-  return [...ofPresent, ...ofMissing, ...(shown.some(isInvalid) ? [{ description: IMAGE_NAME_RULE }] : [])];
+  const rules = shown.filter(isInvalid).map((each) => imageNameRule(wantedImage(subject.pod, each).reference));
+  return [...ofPresent, ...ofMissing, ...[...new Set(rules)].map((description) => ({ description }))];
 }
 
 /** Returns, as one phrase, what the user can do about the missing image without a registry, or with one that answers or may run here. */

@@ -9,7 +9,7 @@ import { extract } from 'tar-stream';
 import { readProblem } from '../../machinery/read-problem.ts';
 import { UserError } from '../../platform/files.ts';
 import { MAKE_AGAIN } from './import-failure.ts';
-import { IMAGE_NAME_RULE, referenceError, storedName } from './references.ts';
+import { imageNameRule, referenceError, storedName } from './references.ts';
 
 export type OnRead = (bytes: number) => void;
 
@@ -78,7 +78,7 @@ export async function readArchive(file: string, signal: AbortSignal, onRead?: On
   if (wrong !== undefined) {
     const shown = JSON.stringify(wrong);
     throw new UserError(
-      `the archive ${file} names an image ${shown}: that is not a valid reference; ${IMAGE_NAME_RULE}`,
+      `the archive ${file} names an image ${shown}: that is not a valid reference; ${imageNameRule(wrong)}`,
     );
   }
   const untrue = withUntrueDigest(named);

@@ -1,5 +1,13 @@
 import { expect, test } from 'vitest';
-import { familiarName, normalizeReference, referenceError, repositoryOf, storedName } from './references.ts';
+import {
+  familiarName,
+  imageNameRule,
+  normalizeReference,
+  readsLikeId,
+  referenceError,
+  repositoryOf,
+  storedName,
+} from './references.ts';
 
 const DIGEST = `sha256:${'0a'.repeat(32)}`;
 
@@ -72,4 +80,24 @@ test.each([
   ['0a'.repeat(32), `invalid repository name (${'0a'.repeat(32)}), cannot specify 64-byte hexadecimal strings`],
 ])('the reference %j is rejected: %s', (reference, why) => {
   expect(referenceError(reference)).toBe(why);
+});
+
+const NAME_RULE = /^an image name is \[REGISTRY\/\]PATH\[:TAG\]/;
+test.each([
+  ['busyBOX', NAME_RULE],
+  [`busyBOX@${DIGEST}`, NAME_RULE],
+  ['app@sha256:abc', /^an image digest is @sha256: with 64 hexadecimal digits$/],
+  [`app@md5:${'0'.repeat(32)}`, /^an image digest is/],
+  ['0a'.repeat(32), /: write sha256:(0a){32} for the image with this ID$/],
+])('the rule for the invalid reference %j names what is wrong', (reference, rule) => {
+  expect(imageNameRule(reference)).toMatch(rule);
+});
+
+test.each([
+  ['0a'.repeat(6), true],
+  [`sha256:${'0a'.repeat(32)}`, true],
+  ['0a'.repeat(5), false],
+  [`app:${'0a'.repeat(6)}`, false],
+])('whether the reference %s reads like an ID: %s', (reference, expected) => {
+  expect(readsLikeId(reference)).toBe(expected);
 });

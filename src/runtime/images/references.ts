@@ -48,15 +48,23 @@ const DOMAIN = `(?:${COMPONENT}(?:\\.${COMPONENT})*|\\[[a-fA-F0-9:]+\\])(?::[0-9
 const PATH = '[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*';
 const DIGEST = '[A-Za-z][A-Za-z0-9]*(?:[-_+.][A-Za-z][A-Za-z0-9]*)*:[0-9A-Fa-f]{32,}';
 const REFERENCE = new RegExp(`^(${DOMAIN}/${PATH}(?:/${PATH})*)(?::\\w[\\w.-]{0,127})?(?:@(${DIGEST}))?$`);
+const BARE_ID = /^[a-f0-9]{64}$/;
 const MAX_NAME_LENGTH = 255;
 const DIGEST_LENGTHS: Readonly<Record<string, number>> = { sha256: 64, sha384: 96, sha512: 128 };
 
-export const IMAGE_NAME_RULE =
-  'an image name is [REGISTRY/]PATH[:TAG] with a PATH in lower case, such as registry.example/team/app:1.2';
+/** Returns what is required of the part of the reference that is not valid. */
+export function imageNameRule(reference: string): string {
+  if (BARE_ID.test(reference))
+    return `64 hexadecimal digits alone are not an image name: write sha256:${reference} for the image with this ID`;
+  const digest = reference.indexOf('@');
+  return digest !== -1 && referenceError(`i${reference.slice(digest)}`) !== undefined
+    ? 'an image digest is @sha256: with 64 hexadecimal digits'
+    : 'an image name is [REGISTRY/]PATH[:TAG] with a PATH in lower case, such as registry.example/team/app:1.2';
+}
 
 /** Returns why runtimes reject the reference, in upstream's words; undefined if the reference is well formed. */
 export function referenceError(reference: string): string | undefined {
-  if (/^[a-f0-9]{64}$/.test(reference))
+  if (BARE_ID.test(reference))
     return `invalid repository name (${reference}), cannot specify 64-byte hexadecimal strings`;
   const { domain, rest } = split(reference);
   const colon = rest.indexOf(':');
@@ -71,3 +79,7 @@ export function referenceError(reference: string): string | undefined {
   if (length === undefined) return 'unsupported digest algorithm';
   return hex.length === length ? undefined : 'invalid checksum digest length';
 }
+
+/** Returns whether the reference reads like the ID of an image, whole or as programs shorten it. Such a name is valid, too. */
+export const readsLikeId = (reference: string): boolean =>
+  /^(?:[a-f0-9]{12,63}|sha256:[a-f0-9]{12,64})$/.test(reference);
