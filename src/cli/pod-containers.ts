@@ -1,4 +1,5 @@
 /** Queries about the containers of a Pod and their statuses. Pure. */
+import { containersOf } from '../api/core/v1/pod/containers.ts';
 import type { Container, ContainerStatus, EphemeralContainer, Pod, Volume } from '../api/generated/types.ts';
 import { normalizeReference, referenceError } from '../runtime/images/references.ts';
 
@@ -98,6 +99,20 @@ export function wantedImage(pod: Pod, { name, status }: Waiting): WantedImage {
     ? undefined
     : pod.spec?.volumes?.find(({ image }) => quoted.has(completed(image?.reference)));
   return volume === undefined ? { reference: own } : { reference: volume.image?.reference ?? '', volume };
+}
+
+/** Returns the pull policy of the image for which the container waits. */
+export function pullPolicyOf(pod: Pod, waiting: Waiting): string | undefined {
+  const { volume } = wantedImage(pod, waiting);
+  const container = containersOf(pod).find(({ name }) => name === waiting.name);
+  return volume === undefined ? container?.imagePullPolicy : volume.image?.pullPolicy;
+}
+
+/** Returns the name of the field with the pull policy of these images. */
+export function policyField(pod: Pod, waiting: readonly Waiting[]): string {
+  const ofVolumes = waiting.filter((each) => wantedImage(pod, each).volume !== undefined);
+  if (ofVolumes.length === 0) return 'imagePullPolicy';
+  return ofVolumes.length === waiting.length ? 'pullPolicy' : 'imagePullPolicy (pullPolicy of the volume)';
 }
 
 const completed = (reference = ''): string | undefined =>

@@ -56,7 +56,7 @@ export function entryNotices(pod: Pod, hints: Hints, node: Node | undefined): En
       const text = `${title}: ${image} of its defer container ${name} ${lackOfImage(status)}`;
       return [{ name, text, hint: imageHint(advised, { kind, name, status }), isPending: true }];
     }
-    const end = endOfEntry(status, []);
+    const end = endOfEntry(pod, status, []);
     if (end === undefined || !isUndone(end)) return [];
     const lacking = withoutImage(end);
     const how =

@@ -233,9 +233,8 @@ function waitingOf(pod: Pod, container: PodContainer, facts: PodFacts): Obstacle
   }
   if (!isFinal && !PASSING_REASONS.includes(reason)) return undefined;
   if (reason === 'InvalidImageName') {
-    const image = imageOf(pod, { name });
-    const text = invalidNameText(image, container);
-    return { text, cause: text, hint: imageNameRule(image), isFinal };
+    const text = invalidNameText(imageOf(pod, { name }), container);
+    return { text, cause: text, hint: imageNameRule(imageOf(pod, { name })), isFinal };
   }
   const { cause, actions } = startFinding(subjectOf(pod, facts), name, reason, oneLine(message) || reason);
   const text = `${called(container)} ${cause}`;

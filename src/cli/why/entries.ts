@@ -4,10 +4,10 @@
  * Invariant: an entry that ran is never reported as not run. The reason Skipped alone does not distinguish the two cases: it is also
  * the reason of an entry that was cut off in the middle of its run.
  */
-import type { ContainerStatus } from '../../api/generated/types.ts';
+import type { ContainerStatus, Pod } from '../../api/generated/types.ts';
 import { GIVEN_UP } from '../../lifecycle/defer.ts';
 import type { Transition } from '../../lifecycle/types.ts';
-import { IMAGE_REASONS, ranBefore } from '../pod-containers.ts';
+import { IMAGE_REASONS, imageOf, ranBefore } from '../pod-containers.ts';
 import { isNotDue } from '../timeline/life.ts';
 import { commandError } from './failed-start.ts';
 import { type Advised, imageRemedies, lackOfImage } from './images.ts';
@@ -15,6 +15,8 @@ import { type Action, listed, oneLine, PROBABLE_LOSS, type Shown } from './subje
 
 export interface EntryEnd {
   name: string;
+  /** The image that the entry needs; empty if it is not known. */
+  image: string;
   reason: string;
   exitCode: number;
   message: string;
@@ -27,13 +29,14 @@ export interface EntryEnd {
 }
 
 /** Reads the end of an entry from its status; undefined if the entry has not ended. */
-export function endOfEntry(status: ContainerStatus, steps: readonly Transition[]): EntryEnd | undefined {
+export function endOfEntry(pod: Pod, status: ContainerStatus, steps: readonly Transition[]): EntryEnd | undefined {
   const { terminated } = status.state ?? {};
   if (terminated === undefined) return undefined;
   const { reason = '', exitCode, message = '', startedAt } = terminated;
   const { name } = status;
   return {
     name,
+    image: imageOf(pod, { name }),
     reason,
     exitCode: exitAfterEnd(name, steps) ?? exitCode,
     message,
@@ -43,6 +46,9 @@ export function endOfEntry(status: ContainerStatus, steps: readonly Transition[]
   };
 }
 
+/** The message of an image with the policy Never, for which no step names the image. Source: src/node/pod/container-actions.ts. */
+const ABSENT = /^ErrImageNeverPull: Container image "([^"]+)" is not present/;
+
 /** Reads the end of an entry from the record; undefined if the record does not contain it. `steps`: in the order of the record. */
 export function endInRecord(name: string, steps: readonly Transition[]): EntryEnd | undefined {
   const own = steps.filter(({ container }) => container === name);
@@ -51,6 +57,7 @@ export function endInRecord(name: string, steps: readonly Transition[]): EntryEn
   const { reason = end.type === 'DeferSkipped' ? 'Skipped' : '', exitCode = 0, message = '' } = end;
   return {
     name,
+    image: own.findLast(({ type }) => type === 'Pulling')?.message ?? ABSENT.exec(message)?.[1] ?? '',
     reason,
     exitCode: exitAfterEnd(name, steps) ?? exitCode,
     message,
@@ -107,7 +114,8 @@ const lastLinesOf = (message: string): string =>
 export function endText(end: EntryEnd): string {
   const { reason, exitCode, message, ran, started, isRetry } = end;
   const lacking = withoutImage(end);
-  if (lacking !== undefined) return `could not start, its image ${lackOfImage(lacking.status)}`;
+  if (lacking !== undefined)
+    return `could not start, its image ${end.image && `${end.image} `}${lackOfImage(lacking.status)}`;
   const command = exitCode === NOT_STARTED && !started ? commandError(message) : undefined;
   if (command !== undefined) return `could not start, because it ${command}`;
   const why = oneLine(message);
@@ -174,7 +182,7 @@ export function remainingWork(subject: Advised, ends: readonly EntryEnd[]): Acti
     ...(open === '' ? [] : [{ description: `do by hand what ${open} would have done` }]),
     ...(late === '' ? [] : [{ description: `check whether ${late} did all its work, and do the rest by hand` }]),
     ...imageRemedies(
-      subject,
+      { ...subject, isForLater: true },
       undone.flatMap((end) => withoutImage(end) ?? []),
     ).map((each) => ({ ...each, description: `for later Pods, ${each.description}` })),
   ];

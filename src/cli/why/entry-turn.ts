@@ -51,7 +51,7 @@ export function explainTurn(subject: Living): Explanation | undefined {
 /** Returns a line for each entry that has ended. */
 export const endedEntries = (subject: Living): string[] =>
   shownContainers(subject).flatMap(({ kind, status }) => {
-    const end = kind === 'defer' ? endOfEntry(status, subject.transitions) : undefined;
+    const end = kind === 'defer' ? endOfEntry(subject.pod, status, subject.transitions) : undefined;
     return end === undefined ? [] : [`defer container ${end.name}: ${endText(end)}`];
   });
 

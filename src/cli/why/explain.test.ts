@@ -35,6 +35,8 @@ const lostRun = (secondsAgo?: number) => ({
   ],
 });
 
+const NOT_PRESENT = 'Container image "late:2" is not present with pull policy of Never';
+const NEVER_PULLED = `ErrImageNeverPull: ${NOT_PRESENT}`;
 const NO_PROGRAM = 'exec: "hook": no such file or directory';
 const NO_GRACE = 'the Pod was deleted with a grace period of 0';
 const unbound = { nodeName: undefined } as object;
@@ -250,7 +252,7 @@ explains({
     sentence: 'p has completed: all its app containers ended with code 0; its defer container bye failed.',
     evidence: [
       'container app: exit code 0 (Completed)',
-      'defer container bye: could not start, its image cannot be pulled (the name of its registry, r, cannot be resolved: is this machine offline?)',
+      'defer container bye: could not start, its image busybox:1.99 cannot be pulled (the name of its registry, r, cannot be resolved: is this machine offline?)',
       'its object stays until it is deleted',
     ],
     advice:
@@ -354,6 +356,20 @@ explains({
     sentence: /is not on the node and may not be pulled/,
     advice:
       /^load it from an archive, without a registry \(for a digest, from an OCI archive whose index\.json has this digest\): lifepod image load FILE\n/,
+  },
+  'an image that is given by its ID and always pulled': {
+    spec: { containers: [{ name: 'app', image: '2fbe93322ebd', imagePullPolicy: 'Always' }] },
+    status: { containerStatuses: [waiting('app', 'ErrImagePull', 'none', { image: '' })] },
+    sentence: /^p waits for the image 2fbe93322ebd of its container app/,
+    advice:
+      /^2fbe93322ebd reads like the ID of an image, which the node cannot pull: if 'lifepod image list' shows it on this node, set imagePullPolicy: IfNotPresent, and recreate the Pod; otherwise use the name of the image$/,
+  },
+  'an image that is given by an ID that is not on the node': {
+    spec: { containers: [{ name: 'app', image: `sha256:${'0a'.repeat(32)}` }] },
+    status: { containerStatuses: [waiting('app', 'ErrImagePull', 'none', { image: '' })] },
+    sentence: /cannot be pulled/,
+    advice:
+      /reads like the ID of an image, which the node cannot pull: use the name of an image, such as '.*' shows them$/,
   },
   'a missing image with imagePullPolicy Never': {
     status: { containerStatuses: [waiting('app', 'ErrImageNeverPull', 'absent')] },
@@ -895,13 +911,41 @@ explains({
       'defer container lost: exit code 137 (SandboxLost): its sandbox was lost, probably because the machine or the container runtime stopped without a shutdown',
       'defer container cut: was cut off, the node had no time',
       'defer container bad: exit code 1 (Error): 1 2 3',
-      'defer container unpulled: could not start, its image cannot be pulled (none)',
+      'defer container unpulled: could not start, its image busybox:1.99 cannot be pulled (none)',
       'defer container late: did not run, the grace period had passed',
       'defer container undue: did not run, not due on ScaledDown',
       'defer container unless: did not run, the app containers did not fail',
     ],
     advice:
       /^do by hand what slow, lost, cut, bad, unpulled and late would have done\nfor later Pods, make it .*: lifepod image make busybox:1\.99\nfor later Pods, load it .*\nsee its life/,
+  },
+  'a deleted Pod whose defer containers lacked their images': {
+    gone: true,
+    steps: [
+      [25, 'StartFailed', { ...entry('two'), reason: 'ErrImageNeverPull', message: NOT_PRESENT }],
+      [24, 'Pulling', { ...entry('one'), message: 'web:1' }],
+      [20, 'TerminationBegan', { reason: 'Deleted', ...until(10) }],
+      [17, 'DeferEnded', { ...entry('one'), exitCode: 128, reason: 'Error', message: 'ErrImagePull: none' }],
+      [17, 'DeferEnded', { ...entry('two'), exitCode: 128, reason: 'Error', message: NEVER_PULLED }],
+      [16, 'Gone'],
+    ],
+    sentence: /its defer containers one and two failed\.$/,
+    evidence: [
+      'defer container one: could not start, its image web:1 cannot be pulled (none)',
+      'defer container two: could not start, its image late:2 is not on the node and may not be pulled',
+    ],
+    advice: /^do by hand what one and two would have done\nfor later Pods, load it .*'docker save web:1 late:2 > FILE'/,
+  },
+  'a deleted Pod whose defer container has the policy Never and lacked its image': {
+    gone: true,
+    steps: [
+      [20, 'TerminationBegan', { reason: 'Deleted', ...until(10) }],
+      [17, 'DeferEnded', { ...entry('two'), exitCode: 128, reason: 'Error', message: NEVER_PULLED }],
+      [16, 'Gone'],
+    ],
+    sentence: /its defer container two failed\.$/,
+    advice:
+      /\nfor later Pods, load it .*\nfor later Pods, let the node pull it: set imagePullPolicy: IfNotPresent\nsee/,
   },
   'a deleted Pod whose object was removed long after its containers': {
     gone: true,

@@ -218,14 +218,13 @@ function evictedFor(subject: Subject): { why: string; evidence: string[] } | und
   };
 }
 
-/** The steps Pulling name the images of defer containers. */
 const podOfRecord = (subject: Subject, ends: readonly EntryEnd[]): Pod => ({
   apiVersion: 'v1',
   kind: 'Pod',
   metadata: { name: subject.name, namespace: subject.namespace },
   spec: {
     containers: [],
-    deferContainers: ends.map(({ name }) => ({ name, image: lastStep(subject, ['Pulling'], name)?.message ?? '' })),
+    deferContainers: ends.map(({ name, image }) => ({ name, image })),
   },
 });
 

@@ -1,10 +1,9 @@
 /** Explains which images of a Pod cannot be obtained. Pure. */
-import { containersOf } from '../../api/core/v1/pod/containers.ts';
 import type { ContainerStatus } from '../../api/generated/types.ts';
 import type { Transition } from '../../lifecycle/types.ts';
-import { imageNameRule, normalizeReference, referenceError } from '../../runtime/images/references.ts';
+import { imageNameRule, normalizeReference, readsLikeId, referenceError } from '../../runtime/images/references.ts';
 import { isMakeable } from '../make-image/makeable.ts';
-import { lacksImage, wantedImage } from '../pod-containers.ts';
+import { lacksImage, policyField, pullPolicyOf, wantedImage } from '../pod-containers.ts';
 import { isProxyFailure, isUnreachable, pullReason, stoppedRegistry } from '../pull-reason.ts';
 import { type PullOfPod, registryAdvice } from '../registries/registry-advice.ts';
 import {
@@ -104,11 +103,17 @@ function imageEvidence(subject: Living, shown: Shown, reason: string, message: s
 }
 
 /** Without the node, no image counts as present on it. */
-export type Advised = Pick<Living, 'node'> & PullOfPod;
+export interface Advised extends PullOfPod, Pick<Living, 'node'> {
+  /** Whether the advice is for later Pods, because this one does not need the images any more. */
+  isForLater?: true;
+}
+
+const recreate = ({ isForLater }: Advised): string => (isForLater === true ? '' : ', and recreate the Pod');
 
 export function imageActions(subject: Advised, shown: readonly Shown[]): Action[] {
   const { ofPresent, ofMissing } = remedies(subject, shown);
-  const check = shown.some(mayPull) ? [checkRegistry(subject, shown)] : [];
+  const named = shown.filter((each) => mayPull(each) && !isById(subject, each));
+  const check = named.length > 0 ? [checkRegistry(subject, named)] : [];
   // If the registry cannot be reached, the actions that need no registry come first.
   return shown.some(isOffline) ? [...ofPresent, ...ofMissing, ...check] : [...ofPresent, ...check, ...ofMissing];
 }
@@ -139,23 +144,45 @@ const isOffline = (shown: Shown): boolean =>
 
 const mayPull = ({ status }: Shown): boolean => status.state?.waiting?.reason !== 'ErrImageNeverPull';
 
-/** `ofPresent`: for images on the node that imagePullPolicy Always pulls anyway. `ofMissing`: for the others. */
+const isById = ({ pod }: Advised, shown: Shown): boolean => readsLikeId(wantedImage(pod, shown).reference);
+
+/** The Node reports the names of its images, but not their IDs. */
+function ofId(subject: Advised, shown: Shown): Action {
+  const list = `'${subject.hints.engine('image list')}'`;
+  const advice =
+    pullPolicyOf(subject.pod, shown) === 'Always'
+      ? `if ${list} shows it on this node, set ${policyField(subject.pod, [shown])}: IfNotPresent${recreate(subject)}; otherwise use the name of the image`
+      : `use the name of an image, such as ${list} shows them`;
+  return {
+    description: `${wantedImage(subject.pod, shown).reference} reads like the ID of an image, which the node cannot pull: ${advice}`,
+  };
+}
+
+/**
+ * `ofPresent`: for images that imagePullPolicy Always pulls although they are on the node, or may be there, by their IDs. `ofMissing`: for
+ * the others.
+ */
 function remedies(subject: Advised, shown: readonly Shown[]): { ofPresent: Action[]; ofMissing: Action[] } {
-  const isAlways = (each: Shown): boolean => policyOf(subject, each) === 'Always';
-  const present = shown.filter((each) => isAlways(each) && isOnNode(subject, each));
-  const missing = shown.filter((each) => !present.includes(each));
+  const isAlways = (each: Shown): boolean => pullPolicyOf(subject.pod, each) === 'Always';
+  const ids = shown.filter((each) => isById(subject, each));
+  const named = shown.filter((each) => !ids.includes(each));
+  const present = named.filter((each) => isAlways(each) && isOnNode(subject, each));
+  const missing = named.filter((each) => !present.includes(each));
   const mayBePresent = missing.some(isAlways) && isListCut(subject);
   const always = mayBePresent
-    ? `its ${policyField(subject, missing)} is Always, so the node pulls it even if it has it, as '${subject.hints.engine('image list')}' shows: ${neverAlways(subject, missing)}`
+    ? `its ${policyField(subject.pod, missing)} is Always, so the node pulls it even if it has it, as '${subject.hints.engine('image list')}' shows: ${neverAlways(subject, missing)}`
     : missing.some(isAlways)
-      ? `its ${policyField(subject, missing)} is Always, so loading the image is not enough: also ${neverAlways(subject, missing)}`
+      ? `its ${policyField(subject.pod, missing)} is Always, so loading the image is not enough: also ${neverAlways(subject, missing)}`
       : undefined;
-  const never = shown.some(mayPull)
+  const never = named.some(mayPull)
     ? undefined
-    : `or let the node pull it: set ${policyField(subject, shown)}: IfNotPresent, and recreate the Pod`;
+    : `${subject.isForLater === true ? '' : 'or '}let the node pull it: set ${policyField(subject.pod, named)}: IfNotPresent${recreate(subject)}`;
   const action = (description: string | undefined): Action[] => (description === undefined ? [] : [{ description }]);
   return {
-    ofPresent: action(present.length === 0 ? undefined : `it is on this node: ${neverAlways(subject, present)}`),
+    ofPresent: [
+      ...ids.map((each) => ofId(subject, each)),
+      ...action(present.length === 0 ? undefined : `it is on this node: ${neverAlways(subject, present)}`),
+    ],
     ofMissing:
       missing.length === 0
         ? []
@@ -167,18 +194,6 @@ function remedies(subject: Advised, shown: readonly Shown[]): { ofPresent: Actio
             ...action(never),
           ],
   };
-}
-
-function policyOf({ pod }: Advised, shown: Shown): string | undefined {
-  const { volume } = wantedImage(pod, shown);
-  const container = containersOf(pod).find(({ name }) => name === shown.name);
-  return volume === undefined ? container?.imagePullPolicy : volume.image?.pullPolicy;
-}
-
-function policyField({ pod }: Advised, shown: readonly Shown[]): string {
-  const ofVolumes = shown.filter((each) => wantedImage(pod, each).volume !== undefined);
-  if (ofVolumes.length === 0) return 'imagePullPolicy';
-  return ofVolumes.length === shown.length ? 'pullPolicy' : 'imagePullPolicy (pullPolicy of the volume)';
 }
 
 function loadArchive(subject: Advised, shown: readonly Shown[]): Action {
@@ -228,7 +243,7 @@ function checkRegistry(subject: Advised, shown: readonly Shown[]): Action {
 /** imagePullPolicy is Always by default for the tag latest, even an implied one. Source: v1.33. */
 function neverAlways(subject: Advised, shown: readonly Shown[]): string {
   const isLatest = shown.some((each) => /:latest$/.test(storedImage(subject.pod, each)));
-  return `set ${policyField(subject, shown)}: IfNotPresent${isLatest ? ' (or use a tag other than latest)' : ''}, and recreate the Pod`;
+  return `set ${policyField(subject.pod, shown)}: IfNotPresent${isLatest ? ' (or use a tag other than latest)' : ''}${recreate(subject)}`;
 }
 
 /** Returns '' if the reference is not valid. */

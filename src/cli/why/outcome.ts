@@ -90,7 +90,7 @@ function endsOf(subject: Living) {
     return terminated === undefined ? [] : [{ ...shown, terminated }];
   });
   const entries = ends.flatMap(({ kind, status }) =>
-    kind === 'defer' ? (endOfEntry(status, subject.transitions) ?? []) : [],
+    kind === 'defer' ? (endOfEntry(subject.pod, status, subject.transitions) ?? []) : [],
   );
   const missing = ends.flatMap((shown) => {
     const found = shown.kind === 'defer' ? undefined : unstarted(subject, shown, shown.terminated);

@@ -91,7 +91,9 @@ test.each<[string, [string, Platform?][], string | undefined]>([
 
 test('the refusal names the platform of each image', () => {
   const documents = { 'sha256:index': index(['sha256:w', WINDOWS], ['sha256:arm', ARM], ['sha256:arm', ARM]) };
-  expect(refusal([named('sha256:index', 'web:1')], documents)).toBe(OTHER.replace('linux/arm64', 'windows/amd64, linux/arm64'));
+  expect(refusal([named('sha256:index', 'web:1')], documents)).toBe(
+    OTHER.replace('linux/arm64', 'windows/amd64, linux/arm64'),
+  );
 });
 
 test('a platform that a descriptor names takes precedence over that of the configuration', () => {

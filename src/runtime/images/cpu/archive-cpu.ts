@@ -1,6 +1,6 @@
 /**
- * Finds images in an OCI image layout that cannot run on the operating system or the CPU of this machine, before containerd gets the archive. containerd would
- * import an image for any CPU if the index names no platform.
+ * Finds images in an OCI image layout that cannot run on the operating system or the CPU of this machine, before containerd gets the
+ * archive. containerd would import an image for any platform if the index names none.
  */
 import { readdirSync } from 'node:fs';
 import { architecture } from '../../../platform/architecture.ts';
