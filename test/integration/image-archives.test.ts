@@ -113,8 +113,10 @@ test.each(['docker-archive', 'oci-archive'])(
     const [source, target] = [path('docker-archive.tar'), `oci-archive:${path('oci-archive.tar')}:example.com/other:1`];
     await runCommandOk('skopeo', ['--insecure-policy', 'copy', `docker-archive:${source}`, target]);
     const before = await listed();
+    // containerd, which refuses the docker-archive, does not report the platform of its image.
+    const only = format === 'oci-archive' ? `, only for linux/${other}` : '';
     expect(await refusal(`${format}.tar`)).toBe(
-      `the image archive ${path(`${format}.tar`)} has no image for this machine (linux/${own}), only for linux/${other}: build or save it for linux/${own}`,
+      `the image archive ${path(`${format}.tar`)} has no image for this machine (linux/${own})${only}: build or save it for linux/${own}`,
     );
     expect(await listed()).toEqual(before);
   },
