@@ -72,7 +72,7 @@ async function usePackageInPart(root: string, kubeconfig: string): Promise<void>
       expect(await runCommand(KUBECTL, command, { env })).toMatchObject({
         code: 1,
         stderr: expect.stringContaining(
-          `the program of lifepod in ${root} was removed or replaced while the engine runs: install lifepod again, and restart the engine`,
+          'the program of lifepod was removed while the engine runs: install lifepod again, then type ',
         ),
       });
   } finally {

@@ -18,6 +18,9 @@ import {
   waiting,
 } from './explain-fixtures.ts';
 
+const LOSS =
+  "the program of lifepod was replaced while the engine runs: type 'kill 7', which leaves its Pods running, then 'lifepod up --detach'";
+
 /** Returns the status of a Pod that runs again. Its previous run began `secondsAgo` seconds ago, and was lost. */
 const lostRun = (secondsAgo?: number) => ({
   conditions: READY,
@@ -641,6 +644,21 @@ explains({
       'the probe: GET /ok on port 80, every 5 s within 1 s, failing after 3 in a row',
       'Event Unhealthy, 1.00s ago: Readiness probe failed: HTTP probe failed with statuscode: 503',
       'it has been failing for 12.0s',
+    ],
+  },
+  'a readiness probe for which the program of the engine lacks a part': {
+    spec: { containers: [container('app', { readinessProbe: { grpc: { port: 80 } } })] },
+    status: { conditions: UNREADY, containerStatuses: [running('app', { ready: false })] },
+    events: [
+      [
+        'Unhealthy',
+        `Readiness probe errored and resulted in unknown state: Internal error occurred: ${LOSS} (in /l: no)`,
+        'app',
+      ],
+    ],
+    sentence: `p is not ready: the readiness probe of container app cannot run, because ${LOSS}.`,
+    evidence: [
+      `Event Unhealthy, 1.00s ago: Readiness probe errored and resulted in unknown state: Internal error occurred: ${LOSS} (in /l: no)`,
     ],
   },
   'a startup probe that has not succeeded yet': {

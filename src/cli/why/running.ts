@@ -1,6 +1,7 @@
 /** Explains why a running Pod is not ready, or that it is healthy. Pure. */
 import type { Container, ContainerStateTerminated, Pod, Probe } from '../../api/generated/types.ts';
 import { parseTime } from '../../machinery/time.ts';
+import { programLossIn } from '../../platform/programs/program-part.ts';
 import { codeText, endOfRun } from './run-end.ts';
 import { failureClause, failureEvent, failureText } from './stops/probe-failure.ts';
 import {
@@ -94,6 +95,13 @@ export function explainUnready(subject: Living, shown: Shown): Explanation {
   const failing = turned?.type === 'ProbeFailing' && turned.at >= (since ?? 0) ? turned : undefined;
   const event = failureEvent(subject, kind, shown.name, { since });
   const text = event === undefined ? failing?.message && oneLine(failing.message) : failureText(event);
+  const loss = programLossIn(text || '');
+  if (loss !== undefined)
+    return {
+      sentence: `${name} is not ready: the ${kind} probe of ${called(shown)} cannot run, because ${loss}.`,
+      evidence: eventLine(event, subject),
+      actions: [{ description: 'restart the engine in this way: the probe then runs again' }],
+    };
   const isFailing = event !== undefined || failing !== undefined;
   return {
     sentence: `${name} is not ready: ${isFailing ? failureClause(kind, shown, 'fails', text) : `the ${kind} probe of ${called(shown)} has not succeeded yet`}.`,

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
-import { programPart } from './program-part.ts';
+import { programLoss, programLossIn, programPart } from './program-part.ts';
 
 const absent = './absent.ts';
 
@@ -11,7 +11,7 @@ test.each([
   await expect(programPart(load)).rejects.toMatchObject({
     code: 500,
     message: expect.stringMatching(
-      /: the program of lifepod in \/.*[^/] was removed or replaced while the engine runs: install lifepod again, and restart the engine \(.*absent\.ts/,
+      /: the program of lifepod was replaced while the engine runs: type 'kill \d+', .* \(in \/.*[^/]: .*absent\.ts/,
     ),
   });
 });
@@ -19,4 +19,41 @@ test.each([
 test('other errors of a part of the program are not changed', async () => {
   const error = new Error('other');
   await expect(programPart(() => Promise.reject(error))).rejects.toBe(error);
+});
+
+const BEGIN = 'the program of lifepod was replaced while the engine runs: ';
+
+test.each([
+  [
+    'in the background',
+    { pid: 7, argv: ['node', 'main.js', 'up', '--data-dir', '/d'] },
+    {},
+    `${BEGIN}type 'kill 7', which leaves its Pods running, then 'lifepod up --detach --data-dir /d'`,
+  ],
+  [
+    'with the default folder',
+    { pid: 7, argv: ['node', 'main.js', 'up', '--shutdown-on-stop'] },
+    {},
+    `${BEGIN}type 'kill 7', which ends its Pods, then 'lifepod up --detach'`,
+  ],
+  [
+    'that systemd runs',
+    { pid: 7, argv: ['node', 'main.js', 'up', '--data-dir=/d'] },
+    { SYSTEMD_EXEC_PID: '7' },
+    `${BEGIN}type 'systemctl restart lifepod', which leaves its Pods running`,
+  ],
+  [
+    'in a container',
+    { pid: 1, argv: ['node', 'main.js', 'up'] },
+    { SYSTEMD_EXEC_PID: '7' },
+    `${BEGIN}restart its container, which leaves its Pods running`,
+  ],
+])('an engine %s whose program was replaced must be restarted', (_kind, engine, env, sentence) => {
+  expect(programLoss(engine, env, true)).toBe(sentence);
+  expect(programLoss(engine, env, false)).toBe(
+    sentence.replace('replaced while the engine runs: ', 'removed while the engine runs: install lifepod again, then '),
+  );
+  const message = `Readiness probe errored: Internal error occurred: ${sentence} (in /opt/lifepod: Cannot find module '/x' (y))`;
+  expect(programLossIn(message)).toBe(sentence);
+  expect(programLossIn('Readiness probe failed: no')).toBeUndefined();
 });
