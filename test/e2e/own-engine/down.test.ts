@@ -1,21 +1,24 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { clearMachine, processesNaming } from '../../../src/engine/leftovers.ts';
 import { dataDirReleased } from '../../../src/platform/files.ts';
 import { nodePlatform } from '../../../src/platform/node-js.ts';
 import { runCommand } from '../../../src/platform/processes.ts';
 import { killContainerd } from '../../support/containerd.ts';
 import { type LeakWatch, watchLeaks } from '../../support/leaks.ts';
-import { launch, scratchFolder, startLifepod } from '../../support/lifepod.ts';
+import { type Lifepod, launch, scratchFolder, startLifepod } from '../../support/lifepod.ts';
 import { pod, WAIT } from '../../support/manifests.ts';
 
 const APP = pod('app', { init: [{ name: 'first', script: 'true' }], app: [{ name: 'app', script: WAIT }] });
 
-test('lifepod down ends the Pods gracefully and leaves no process, mount, interface, route, table, connection, lease or record', async () => {
+describe('lifepod down of one engine, again and again', () => {
   const scratch = scratchFolder();
-  try {
-    const lifepod = await startLifepod({ scratch });
+  afterAll(() => scratch.remove());
+  let lifepod: Lifepod;
+
+  test('lifepod down ends the Pods gracefully and leaves no process, mount, interface, route, table, connection, lease or record', async () => {
+    lifepod = await startLifepod({ scratch });
     await lifepod.apply(APP);
     await lifepod.apply(pod('memory', { spec: { volumes: [{ name: 'm', emptyDir: { medium: 'Memory' } }] } }));
     await lifepod.wait('--for=condition=Ready', 'pod/app', 'pod/memory');
@@ -52,24 +55,42 @@ test('lifepod down ends the Pods gracefully and leaves no process, mount, interf
     await lifepod.up();
     expect(await lifepod.kubectlOk('get', 'svc', 'kubernetes', '-o', 'name')).toBe('service/kubernetes\n');
     expect((await lifepod.kubectl('get', 'pods')).stderr).toContain('No resources found');
-    await lifepod.cliOk('down');
-    expect(await leaks.left()).toEqual([]);
-  } finally {
-    await scratch.remove();
-  }
-});
+  });
 
-test('an engine keeps its data folder locked until it has closed its files and exits', async () => {
-  const lifepod = await startLifepod();
-  try {
-    const released = dataDirReleased(lifepod.dataDir, AbortSignal.timeout(60_000));
-    const engine = lifepod.pid();
-    const runsAfterRelease = released.then(() => processesNaming(lifepod.dataDir).some(({ pid }) => pid === engine));
-    process.kill(engine, 'SIGTERM');
-    expect(await runsAfterRelease).toBe(false);
-  } finally {
-    await lifepod.stop();
-  }
+  test('lifepod down ends the Pods of workloads without replacing them, and the next engine runs the workloads again', async () => {
+    for (const [kind, name, rest] of [
+      ['Deployment', 'web', { replicas: 2 }],
+      ['DaemonSet', 'agent', {}],
+    ] as const) {
+      const labels = { app: name };
+      const { spec } = pod(name, { app: [{ name: 'app', script: WAIT }] });
+      const template = { metadata: { labels }, spec };
+      const selector = { matchLabels: labels };
+      await lifepod.apply({ apiVersion: 'apps/v1', kind, metadata: { name }, spec: { ...rest, selector, template } });
+      await lifepod.kubectlOk('rollout', 'status', `${kind}/${name}`, '--timeout=60s');
+    }
+    const leaks = await watchLeaks(lifepod.dataDir);
+    const said = await lifepod.cliOk('down');
+    // Each Pod is ended once: there are no replacements.
+    expect(said.match(/^ending default\/(web|agent)/gm)).toHaveLength(3);
+    expect(await leaks.left()).toEqual([]);
+
+    await lifepod.up();
+    for (const workload of ['deployment/web', 'daemonset/agent']) {
+      await lifepod.kubectlOk('rollout', 'status', workload, '--timeout=60s');
+    }
+  });
+
+  test('lifepod down waits until the containers of a Pod that was deleted by force have ended', async () => {
+    const marker = '16180339';
+    await lifepod.apply(pod('deaf', { app: [{ name: 'app', script: `trap "" TERM; sleep ${marker}` }] }));
+    await lifepod.wait('--for=condition=Ready', 'pod/deaf');
+    await lifepod.delete('pod', 'deaf', '--force', '--grace-period=0', '--wait=false');
+    const { stderr } = await lifepod.cli('down');
+    // If containers still ran after the end of the engine, `lifepod down` would kill them and print a warning.
+    expect(stderr).toBe('');
+    expect(processesNaming(marker)).toEqual([]);
+  });
 });
 
 test('lifepod down after kill -9 of the engine ends the Pods and leaves nothing behind', async () => {
@@ -167,49 +188,6 @@ test('commands say that the data folder was deleted while its engine ran, a star
   }
 });
 
-test('lifepod down ends the Pods of workloads without replacing them, and the next engine runs the workloads again', async () => {
-  const lifepod = await startLifepod();
-  try {
-    for (const [kind, name, rest] of [
-      ['Deployment', 'web', { replicas: 2 }],
-      ['DaemonSet', 'agent', {}],
-    ] as const) {
-      const labels = { app: name };
-      const { spec } = pod(name, { app: [{ name: 'app', script: WAIT }] });
-      const template = { metadata: { labels }, spec };
-      const selector = { matchLabels: labels };
-      await lifepod.apply({ apiVersion: 'apps/v1', kind, metadata: { name }, spec: { ...rest, selector, template } });
-      await lifepod.kubectlOk('rollout', 'status', `${kind}/${name}`, '--timeout=60s');
-    }
-    const said = await lifepod.cliOk('down');
-    // Each Pod is ended once: there are no replacements.
-    expect(said.match(/^ending default\/(web|agent)/gm)).toHaveLength(3);
-
-    await lifepod.up();
-    for (const workload of ['deployment/web', 'daemonset/agent']) {
-      await lifepod.kubectlOk('rollout', 'status', workload, '--timeout=60s');
-    }
-  } finally {
-    await lifepod.stop();
-  }
-});
-
-test('lifepod down waits until the containers of a Pod that was deleted by force have ended', async () => {
-  const lifepod = await startLifepod();
-  try {
-    const marker = '16180339';
-    await lifepod.apply(pod('deaf', { app: [{ name: 'app', script: `trap "" TERM; sleep ${marker}` }] }));
-    await lifepod.wait('--for=condition=Ready', 'pod/deaf');
-    await lifepod.delete('pod', 'deaf', '--force', '--grace-period=0', '--wait=false');
-    const { stderr } = await lifepod.cli('down');
-    // If containers still ran after the end of the engine, `lifepod down` would kill them and print a warning.
-    expect(stderr).toBe('');
-    expect(processesNaming(marker)).toEqual([]);
-  } finally {
-    await lifepod.stop();
-  }
-});
-
 test("lifepod down fails if the machine's runtime does not answer, and reports that containers may remain", async () => {
   const scratch = scratchFolder();
   try {
@@ -227,23 +205,33 @@ test("lifepod down fails if the machine's runtime does not answer, and reports t
   }
 });
 
-test('two engines with different data folders and networks can run at the same time', async () => {
-  const first = await startLifepod();
-  try {
-    const second = await startLifepod();
-    try {
-      await Promise.all(
-        [first, second].map(async (lifepod) => {
-          await lifepod.apply(APP);
-          await lifepod.wait('--for=condition=Ready', 'pod/app');
-        }),
-      );
-    } finally {
-      await second.stop();
-    }
+describe('two engines with different data folders and networks', () => {
+  let engines: Lifepod[] = [];
+  beforeAll(async () => {
+    for (let count = 0; count < 2; count++) engines.push(await startLifepod());
+  });
+  afterAll(async () => {
+    for (const engine of engines) await engine.stop();
+  });
+
+  test('two engines run Pods of the same name at the same time', async () => {
+    await Promise.all(
+      engines.map(async (lifepod) => {
+        await lifepod.apply(APP);
+        await lifepod.wait('--for=condition=Ready', 'pod/app');
+      }),
+    );
+  });
+
+  test('an engine keeps its data folder locked until it has closed its files and exits, and the other one runs on', async () => {
+    const [first, second] = engines as [Lifepod, Lifepod];
+    const released = dataDirReleased(second.dataDir, AbortSignal.timeout(60_000));
+    const engine = second.pid();
+    const runsAfterRelease = released.then(() => processesNaming(second.dataDir).some(({ pid }) => pid === engine));
+    process.kill(engine, 'SIGTERM');
+    expect(await runsAfterRelease).toBe(false);
+    await second.stop();
+    engines = [first];
     expect(await first.kubectlOk('get', 'pod', 'app')).toMatch(/^app +1\/1 +Running +0 /m);
-    await first.delete('pod', 'app');
-  } finally {
-    await first.stop();
-  }
+  });
 });
