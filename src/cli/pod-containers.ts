@@ -8,6 +8,8 @@ export type ContainerKind = 'init' | 'app' | 'defer' | 'ephemeral';
 export interface PodContainer {
   kind: ContainerKind;
   name: string;
+  /** Absent for other containers than sidecars, whose kind is init. */
+  isSidecar?: true;
   status?: ContainerStatus;
 }
 
@@ -18,9 +20,11 @@ export function podContainers({ spec = { containers: [] }, status = {} }: Pod): 
     containers: readonly (Container | EphemeralContainer)[] = [],
     statuses: readonly ContainerStatus[] = [],
   ): PodContainer[] =>
-    containers.map(({ name }) => {
+    containers.map((container) => {
+      const { name } = container;
       const found = statuses.find((each) => each.name === name);
-      return { kind, name, status: found };
+      const isSidecar = kind === 'init' && 'restartPolicy' in container && container.restartPolicy === 'Always';
+      return { kind, name, ...(isSidecar && { isSidecar }), status: found };
     });
   return [
     ...of('init', spec.initContainers, status.initContainerStatuses),

@@ -53,6 +53,21 @@ explains({
     advice:
       /: lifepod image load FILE\nwait: its phase then shows how it ended\ngive this entry up: lifepod skip p bye -n n$/,
   },
+  'a container that stops after its preStop hook has failed': {
+    metadata: DELETED,
+    status: { phase: 'Running', containerStatuses: [running('app')] },
+    steps: [
+      ...(ENDING ?? []),
+      [3, 'HookFailed', { ...of('app'), reason: 'preStop' }],
+      [0.5, 'StopSignal', { ...of('app'), ...until(22) }],
+    ],
+    sentence: /^p is not gone yet: container app was just sent its stop signal; /,
+    evidence: [
+      'its termination began 8.00s ago: Deleted',
+      'stop signal sent 0.50s ago',
+      'the preStop hook of container app failed 3.00s ago',
+    ],
+  },
   'a stopping sidecar of a completed Pod whose defer containers have ended': {
     spec: { initContainers: [container('side', { restartPolicy: 'Always' })], deferContainers: [container('bye')] },
     status: {
@@ -63,7 +78,7 @@ explains({
       deferContainerStatuses: [status('bye', { state: terminated(0, 'Completed') })],
     },
     steps: [...(ENDING ?? []), [1, 'StopSignal', { ...of('side') }]],
-    sentence: /^p has not ended yet: PID 1 of init container side /,
+    sentence: /^p has not ended yet: PID 1 of sidecar container side /,
   },
   'a Pod without defer containers that has been active for too long': {
     status: { phase: 'Running', conditions: [{ type: 'Ready', status: 'False' }], containerStatuses: [running('app')] },
@@ -386,7 +401,7 @@ explains({
     },
     steps: [...(ENDING ?? []), [7, 'HookBegan', { ...of('proxy'), reason: 'preStop' }]],
     sentence:
-      /the preStop hook of init container proxy has been running for 7.00s; deadline 12:00:22 UTC \(in 22.0s\)\.$/,
+      /the preStop hook of sidecar container proxy has been running for 7.00s; deadline 12:00:22 UTC \(in 22.0s\)\.$/,
   },
   'a preStop hook bounded by the time reserved for PostExit entries': {
     metadata: DELETED,

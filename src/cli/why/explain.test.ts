@@ -796,7 +796,7 @@ explains({
     sentence:
       'p has completed: all its app containers ended with code 0; its defer container bye failed and defer container last did not run.',
     evidence: [
-      'init container side: exit code 143 (Error)',
+      'sidecar container side: exit code 143 (Error)',
       'container app: exit code 0 (Completed)',
       'defer container good: exit code 0 (Completed)',
       'defer container bye: exit code 1 (Error)',

@@ -19,7 +19,15 @@ import {
 import { explainOutcome } from './outcome.ts';
 import { explainReadiness, explainRunning } from './running.ts';
 import { explainScheduling } from './scheduling.ts';
-import { called, type Explanation, type Living, oneLine, type Subject, shownContainers } from './subject.ts';
+import {
+  called,
+  type Explanation,
+  failedStopHooks,
+  type Living,
+  oneLine,
+  type Subject,
+  shownContainers,
+} from './subject.ts';
 import { explainStarting, explainStopping, explainWaiting } from './waiting.ts';
 
 const RULES: readonly ((subject: Living) => Explanation | undefined)[] = [
@@ -50,9 +58,11 @@ export function explain(subject: Subject): Explanation {
 }
 
 /**
- * Adds evidence about problems of containers that the sentence does not name. Defer containers wait for their turn, which is no problem.
+ * Adds evidence about failed preStop hooks, and about problems of containers that the sentence does not name. Defer containers wait for
+ * their turn, which is no problem.
  */
-function withOthers(subject: Living, explanation: Explanation): Explanation {
+function withOthers(subject: Living, found: Explanation): Explanation {
+  const explanation = { ...found, evidence: [...found.evidence, ...failedStopHooks(subject)] };
   if (isFinalPhase(subject.pod.status?.phase) || subject.pod.metadata.deletionTimestamp !== undefined)
     return explanation;
   const lines = shownContainers(subject).flatMap((shown) => {

@@ -162,13 +162,12 @@ export function explainRunning(subject: Living): Explanation {
   const shown = shownContainers(subject).filter(({ status }) => status.state?.running !== undefined);
   const count = shown.length === 1 ? 'its container is' : `all ${shown.length} containers are`;
   const restarted = shown
-    .flatMap(({ kind, name: own, status }) => {
+    .flatMap((each) => {
+      const { status } = each;
       const last = status.lastState?.terminated;
       // The previous run ended earlier, before the back-off, so the start of the current run counts.
       const at = parseTime(status.state?.running?.startedAt);
-      return last === undefined || at === undefined || now - at > RECENT_MILLIS
-        ? []
-        : [{ kind, name: own, status, last, at }];
+      return last === undefined || at === undefined || now - at > RECENT_MILLIS ? [] : [{ ...each, last, at }];
     })
     .sort((a, b) => b.at - a.at)[0];
   if (restarted !== undefined) {
@@ -182,13 +181,14 @@ export function explainRunning(subject: Living): Explanation {
   }
   return {
     sentence: `${name} is running: ${count} ready${since === undefined ? '' : `, for ${forTime(since, now)}`}.`,
-    evidence: shown.map(({ kind, name: own, status }) => {
+    evidence: shown.map((each) => {
+      const { status } = each;
       const last = status.lastState?.terminated;
       const restarts =
         status.restartCount === 0
           ? 'never restarted'
           : `restarted ${status.restartCount}×${last === undefined ? '' : `, last after code ${last.exitCode} (${last.reason})`}`;
-      return `${called({ kind, name: own })}: ${restarts}`;
+      return `${called(each)}: ${restarts}`;
     }),
     actions: [],
   };

@@ -85,19 +85,20 @@ export const controllerOf = ({ metadata }: KubeObject): OwnerReference | undefin
 export interface Shown {
   kind: ContainerKind;
   name: string;
+  isSidecar?: true;
   status: ContainerStatus;
 }
 
 export const shownContainers = ({ pod }: Pick<Living, 'pod'>): Shown[] =>
   podContainers(pod).flatMap((each: PodContainer) =>
-    each.status === undefined ? [] : [{ kind: each.kind, name: each.name, status: each.status }],
+    each.status === undefined ? [] : [{ ...each, status: each.status }],
   );
 
 export const sidecarsOf = ({ spec }: Pod): ReadonlySet<string> =>
   new Set((spec?.initContainers ?? []).flatMap((each) => (each.restartPolicy === 'Always' ? [each.name] : [])));
 
-export const called = ({ kind, name }: { kind: ContainerKind; name: string }): string =>
-  kind === 'app' ? `container ${name}` : `${kind} container ${name}`;
+export const called = ({ kind, name, isSidecar }: Pick<PodContainer, 'kind' | 'name' | 'isSidecar'>): string =>
+  kind === 'app' ? `container ${name}` : `${isSidecar ? 'sidecar' : kind} container ${name}`;
 
 export const lastTime = ({ series, lastTimestamp, eventTime, metadata }: CoreV1Event): Millis =>
   [series?.lastObservedTime, lastTimestamp, eventTime, metadata.creationTimestamp]
@@ -132,7 +133,7 @@ export const conditionLine = (condition: PodCondition | undefined): string[] =>
       ];
 
 export const lastStep = (
-  { transitions }: Subject,
+  { transitions }: Pick<Subject, 'transitions'>,
   types: readonly string[],
   container?: string,
 ): Transition | undefined =>
@@ -203,6 +204,15 @@ export const PROBABLE_LOSS = 'probably because the machine or the container runt
 
 export const listed = (names: readonly string[]): string =>
   names.length < 2 ? names.join('') : `${names.slice(0, -1).join(', ')} and ${names.at(-1)}`;
+
+/** Returns a line for each container whose preStop hook has failed, unless the container has been started since. */
+export const failedStopHooks = (subject: Pick<Living, 'pod' | 'transitions' | 'now'>): string[] =>
+  podContainers(subject.pod).flatMap((each) => {
+    const step = lastStep(subject, ['Started', 'HookFailed'], each.name);
+    return step?.type === 'HookFailed' && step.reason === 'preStop'
+      ? [`the preStop hook of ${called(each)} failed ${ago(step.at, subject.now)}`]
+      : [];
+  });
 
 /** Returns the reason why the node stopped the container, such as a failed probe or hook; none if the record has no such reason. */
 export function stopReason(subject: Subject, container: string): string[] {

@@ -11,7 +11,7 @@ export interface NodeStop {
   action: Action;
 }
 
-type Named = Pick<Shown, 'kind' | 'name'>;
+type Named = Pick<Shown, 'kind' | 'name' | 'isSidecar'>;
 
 /**
  * Returns why the node stopped the newest run of the container, or the run of `exit`, although the Pod was not ending; undefined if the

@@ -29,7 +29,7 @@ export const failureText = ({ message }: CoreV1Event): string => oneLine(message
 /** Returns a clause about a probe that fails. `text`: that of failureText(); undefined if it is not known. */
 export function failureClause(
   kind: ProbeKind,
-  shown: Pick<Shown, 'kind' | 'name'>,
+  shown: Pick<Shown, 'kind' | 'name' | 'isSidecar'>,
   verb: 'fails' | 'failed',
   text: string | undefined,
 ): string {
