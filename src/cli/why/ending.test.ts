@@ -53,6 +53,23 @@ explains({
     advice:
       /: lifepod image load FILE\nwait: its phase then shows how it ended\ngive this entry up: lifepod skip p bye -n n$/,
   },
+  'a defer container that waits for a ConfigMap': {
+    spec: { deferContainers: [container('bye')] },
+    status: {
+      phase: 'Terminating',
+      deferContainerStatuses: [waiting('bye', 'CreateContainerConfigError', 'configmap "late" not found')],
+    },
+    steps: ENDING,
+    sentence:
+      'p has not ended yet: its defer container bye (1 of 1) cannot run, because it needs the ConfigMap late, which does not exist in namespace n; deadline 12:00:22 UTC (in 22.0s).',
+    evidence: [
+      'its termination began 8.00s ago: Deleted',
+      'it was not deleted: its object stays when it has ended',
+      'defer container bye waits: CreateContainerConfigError: configmap "late" not found',
+    ],
+    advice:
+      /^create the ConfigMap, [^\n]+: kubectl create configmap late -n n [^\n]+\nwait: [^\n]+\ngive this entry up: /,
+  },
   'a container that stops after its preStop hook has failed': {
     metadata: DELETED,
     status: { phase: 'Running', containerStatuses: [running('app')] },

@@ -7,6 +7,7 @@ import { begun, deadlineOf, hurry, killTimeOf, preExitDeadlineOf, still, untilTe
 import { endOfEntry, endText } from './entries.ts';
 import { failedRun } from './failed-start.ts';
 import { imageActions, lackOfImage } from './images.ts';
+import { objectFinding } from './needs/objects.ts';
 import { isGhost } from './stops/reboot.ts';
 import {
   type Action,
@@ -160,6 +161,8 @@ function starts(subject: Living, { shown, place, evidence, limit }: Turn): Expla
   const { waiting } = shown.status.state ?? {};
   const pulling = lastStep(subject, ['Pulling', 'Pulled', 'PullFailed'], shown.name);
   const isLacking = lacksImage(shown.status);
+  // The node tries again until the time of the entry is over, so an object that is created until then lets the entry run.
+  const lacking = waiting?.message === undefined ? undefined : objectFinding(subject, oneLine(waiting.message));
   const isStarting = waiting?.reason === undefined || waiting.reason === 'ContainerCreating';
   const said =
     isStarting && pulling?.type === 'Pulling'
@@ -168,15 +171,21 @@ function starts(subject: Living, { shown, place, evidence, limit }: Turn): Expla
         ? 'is about to start'
         : isLacking
           ? `cannot run, because ${itsImage(subject.pod, shown)} ${lackOfImage(shown.status)}`
-          : `cannot run, ${oneLine(waiting.message) || waiting.reason}`;
+          : `cannot run, ${lacking === undefined ? oneLine(waiting.message) || waiting.reason : `because it ${lacking.cause}`}`;
   return {
     sentence: `${still(subject)}: its ${place} ${said}${untilText(limit.at, subject, limit.what)}.`,
     evidence: [
       ...evidence,
       ...(isStarting
         ? []
-        : [`${called(shown)} waits: ${waiting.reason}${isLacking ? `: ${oneLine(waiting.message)}` : ''}`]),
+        : [
+            `${called(shown)} waits: ${waiting.reason}${isLacking || lacking !== undefined ? `: ${oneLine(waiting.message)}` : ''}`,
+          ]),
     ],
-    actions: [...(isLacking ? imageActions(subject, [shown]) : []), hurry(subject), ...giveUp(subject, shown.name)],
+    actions: [
+      ...(isLacking ? imageActions(subject, [shown]) : (lacking?.actions ?? [])),
+      hurry(subject),
+      ...giveUp(subject, shown.name),
+    ],
   };
 }
