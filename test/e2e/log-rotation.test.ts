@@ -11,12 +11,10 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
-import type { Pod } from '../../../src/api/generated/types.ts';
-import { pod } from '../../support/manifests.ts';
-import { lifepod, useOwnEngine } from '../../support/own-engine.ts';
-
-useOwnEngine();
+import { expect } from 'vitest';
+import type { Pod } from '../../src/api/generated/types.ts';
+import { pod } from '../support/manifests.ts';
+import { lifepod, testInFileNamespace as test } from '../support/shared-engine.ts';
 
 /** These lines take about 15 MiB, including the prefix that the runtime writes in each line. */
 const FIRST = 300_000;
@@ -30,12 +28,14 @@ const LEAVE = untilExists('/tmp/leave');
 const SCRIPT = `echo ready; ${untilExists('/tmp/begin')}; seq 1 ${FIRST}; ${untilExists('/tmp/go')}; seq ${FIRST + 1} ${LAST}; echo end; ${LEAVE}`;
 /** The exit code is ignored, because the container may end, and kill touch, before touch has ended. */
 const touch = (pod: string, file: string) => lifepod.exec(pod, '--', 'touch', file);
+const logFolder = (pod: string, uid = ''): string =>
+  join(lifepod.dataDir, 'logs', 'pods', `${lifepod.namespace}_${pod}_${uid}`, 'app');
 
 test('a log of more than 10 MiB is rotated, and logs -f loses no line', async () => {
   await lifepod.apply(pod('writer', { app: [{ name: 'app', script: SCRIPT }], spec: { restartPolicy: 'Never' } }));
   await lifepod.wait('--for=jsonpath={.status.containerStatuses[0].started}=true', 'pod/writer');
   const { uid } = (await lifepod.get<Pod>('pod', 'writer')).metadata;
-  const folder = join(lifepod.dataDir, 'logs', 'pods', `default_writer_${uid}`, 'app');
+  const folder = logFolder('writer', uid);
   const follows = Promise.withResolvers<void>();
   const followed = lifepod.until(['logs', '-f', 'writer'], (line) => {
     if (line === 'ready') follows.resolve();
@@ -72,7 +72,7 @@ test('the logs of a container that writes as fast as possible exceed their limit
     pod('flood', { app: [{ name: 'app', script: `${FLOOD}; ${LEAVE}` }], spec: { restartPolicy: 'Never' } }),
   );
   const { uid } = (await lifepod.get<Pod>('pod', 'flood')).metadata;
-  const folder = join(lifepod.dataDir, 'logs', 'pods', `default_flood_${uid}`, 'app');
+  const folder = logFolder('flood', uid);
   let most = 0;
   let first = 0;
   const sampler = setInterval(() => {
@@ -101,7 +101,7 @@ test('the next engine limits the logs that a container wrote while no engine ran
   );
   await lifepod.wait('--for=jsonpath={.status.containerStatuses[0].started}=true', 'pod/alone');
   const { uid } = (await lifepod.get<Pod>('pod', 'alone')).metadata;
-  const folder = join(lifepod.dataDir, 'logs', 'pods', `default_alone_${uid}`, 'app');
+  const folder = logFolder('alone', uid);
   await touch('alone', '/tmp/go');
   await lifepod.kill('SIGKILL');
   await until(folder, () => hasEnded(folder));

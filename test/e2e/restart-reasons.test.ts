@@ -2,24 +2,23 @@
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { Pod } from '../../../src/api/generated/types.ts';
-import { uidOf } from '../../../src/machinery/meta.ts';
-import { createLog, systemTimers } from '../../../src/platform/node-js.ts';
-import { runCommandOk } from '../../../src/platform/processes.ts';
-import { containerdPaths } from '../../../src/runtime/containerd/paths.ts';
-import { connectRuntime } from '../../../src/runtime/cri/cri-runtime.ts';
-import { makeBusyboxArchive } from '../../../src/runtime/images/local-images.ts';
-import type { ContainerRuntime } from '../../../src/runtime/runtime.ts';
-import { linesOf, untilLogHasLines } from '../../support/log-file.ts';
-import { pod, SHARED } from '../../support/manifests.ts';
-import { lifepod, record, recordAgain, useOwnEngine } from '../../support/own-engine.ts';
-import { inPhase, isReady, restarted, runs, signalFirst, statusOf } from '../../support/pods.ts';
+import { afterAll, describe, expect } from 'vitest';
+import type { Pod } from '../../src/api/generated/types.ts';
+import { uidOf } from '../../src/machinery/meta.ts';
+import { createLog, systemTimers } from '../../src/platform/node-js.ts';
+import { runCommandOk } from '../../src/platform/processes.ts';
+import { containerdPaths } from '../../src/runtime/containerd/paths.ts';
+import { connectRuntime } from '../../src/runtime/cri/cri-runtime.ts';
+import { makeBusyboxArchive } from '../../src/runtime/images/local-images.ts';
+import type { ContainerRuntime } from '../../src/runtime/runtime.ts';
+import { linesOf, untilLogHasLines } from '../support/log-file.ts';
+import { pod, SHARED } from '../support/manifests.ts';
+import { inPhase, isReady, restarted, runs, signalFirst, statusOf } from '../support/pods.ts';
+import { lifepod, record, testInFileNamespace as test } from '../support/shared-engine.ts';
 
 let runtime: ContainerRuntime;
 let socket: string;
-useOwnEngine();
-beforeAll(async () => {
+test.beforeAll(async () => {
   socket = containerdPaths(lifepod.dataDir).socket;
   runtime = await connectRuntime({
     endpoint: `unix://${socket}`,
@@ -190,7 +189,6 @@ test('init containers do not run again when all are removed from the runtime, ev
   expect(statusOf(after, 'init-1')).toEqual(statusOf(before, 'init-1'));
   await lifepod.kill('SIGKILL');
   await lifepod.up();
-  await recordAgain();
   await signalFirst(lifepod, 'collected', 'other', 'TERM');
   const later = await record.until('collected', (pod) => restarted('other', 1)(pod) && isReady(pod));
   for (const name of ['init-1', 'init-2', 'side']) expect(statusOf(later, name)).toEqual(statusOf(before, name));
