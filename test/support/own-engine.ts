@@ -1,5 +1,5 @@
 /**
- * An engine for the tests of one file that kill, fill, reconfigure or inspect their engine. Other tests share an engine (shared-engine.ts).
+ * An engine for the tests of one file that fill, reconfigure or inspect their engine. Other tests share an engine (shared-engine.ts).
  */
 import { afterAll, beforeAll } from 'vitest';
 import { type EngineOptions, type Lifepod, startLifepod } from './lifepod.ts';
