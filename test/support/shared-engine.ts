@@ -2,8 +2,8 @@
  * The engine that all end-to-end tests of one Vitest worker share. `test` defines a test with a namespace of its own. `testInFileNamespace`
  * defines tests that share the namespace of their file, because they run concurrently or build on each other.
  *
- * Tests that fill, reconfigure or inspect an engine, or need the namespace `default`, have their own engine (own-engine.ts). A test may kill
- * the shared engine if it starts it again, because the files of a worker run one after the other.
+ * Tests that fill, reconfigure or inspect an engine, or need the namespace `default`, have their own engine (own-engine.ts). A test may
+ * kill the shared engine if it starts it again, because the files of a worker run one after the other.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
