@@ -28,7 +28,7 @@ export interface Trouble {
   since?: Millis | undefined;
   /** A sentence. A sentence about a Pod or workload begins with the name of the object. */
   message: string;
-  /** The command that explains the trouble. Only troubles of Pods and workloads have one. */
+  /** The command that explains the trouble. Only troubles of Pods, workloads and Services have one. */
   command?: string;
 }
 

@@ -19,6 +19,7 @@ import { selectEngine } from './engine-folder.ts';
 import { readEngine, stoppedText } from './read-engine.ts';
 import { readNodes, readVersion } from './read-nodes.ts';
 import { readPods, type UnwellPod } from './read-pods.ts';
+import { readServices } from './read-services.ts';
 import { readWorkloads } from './read-workloads.ts';
 import { reportJson, reportLines, type StatusReport, type Trouble } from './report.ts';
 
@@ -65,6 +66,7 @@ async function readReport(options: TargetOptions): Promise<{ report: StatusRepor
     });
     const unwell = pods.unwell.map(({ pod }) => pod);
     const workloads = await readWorkloads(client, pods.namespace, hints, unwell);
+    const services = await readServices(client, pods.namespace, hints, machineClock.now());
     const engineTroubles = local === undefined ? [] : await local.troubles(nodes.items);
     // If `lifepod down` has ended the engine meanwhile, the report would call its DNS missing.
     if (local !== undefined) requireRunning(local.engine.dataDir, local.engine.pid);
@@ -78,9 +80,10 @@ async function readReport(options: TargetOptions): Promise<{ report: StatusRepor
         ...engineTroubles,
         ...nodes.troubles,
         ...workloads.troubles,
+        ...services.troubles,
         ...pods.unwell.map((each) => podEntry(each, (words) => hints.lifepod(words))),
       ],
-      unread: [...selected.unread, ...nodes.unread, ...pods.unread, ...workloads.unread],
+      unread: [...selected.unread, ...nodes.unread, ...pods.unread, ...workloads.unread, ...services.unread],
     };
     return { report, listAll: hints.lifepod(`status${given} -o json`) };
   } catch (error) {
