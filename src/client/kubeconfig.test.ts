@@ -74,14 +74,26 @@ test('an invalid kubeconfig is a UserError that names the file and the problem',
   expect(await failure(config({ 'client-certificate': 'none.crt' }))).toMatch(
     /^UserError: kubeconfig .*: client-certificate cannot be read: ENOENT: .*none\.crt'$/,
   );
-  expect(await failure({ ...config({}), users: [] })).toBe(`UserError: kubeconfig ${path}: users has no entry "me"`);
-  for (const contexts of [{}, 'me', null, [null]])
-    expect(await failure({ ...config({}), contexts })).toBe(
-      `UserError: kubeconfig ${path}: contexts has no entry "two"`,
-    );
+  const without = `UserError: kubeconfig ${path}: it has no context: give a kubeconfig with one`;
+  expect(await failure({ apiVersion: 'v1', kind: 'Config' })).toBe(without);
+  for (const contexts of [{}, 'me', null, [null]]) expect(await failure({ ...config({}), contexts })).toBe(without);
   const plain = config({}, { server: 'http://127.0.0.1' });
   expect(await failure(plain)).toBe(`UserError: kubeconfig ${path}: the server is not an https:// address`);
   await expect(readKubeconfig(join(directory, 'none'))).rejects.toThrow(/none does not exist$/);
+});
+
+test('a context without a usable cluster or user is a UserError that names the context', async () => {
+  const failure = (value: object) => readKubeconfig(write(value)).catch((error: Error) => error.message);
+  const problem = (text: string): string =>
+    `kubeconfig ${join(directory, 'kubeconfig')}: the context "two" ${text}: correct it, or give another kubeconfig`;
+  const contexts = (context: unknown) => ({ ...config({}), contexts: [{ name: 'two', context }] });
+  expect(await failure({ ...config({}), users: [] })).toBe(problem('names the user "me", which is not in users'));
+  expect(await failure({ ...config({}), clusters: null })).toBe(
+    problem('names the cluster "here", which is not in clusters'),
+  );
+  expect(await failure(contexts({ cluster: 'here' }))).toBe(problem('names no user'));
+  for (const context of [{ user: 'me' }, { cluster: '', user: 'me' }, {}, undefined])
+    expect(await failure(contexts(context))).toBe(problem('names no cluster'));
 });
 
 describe('several files', () => {
@@ -110,6 +122,12 @@ describe('several files', () => {
     const users = [{ name: 'me', user: { ...credentials, 'client-key-data': undefined, 'client-key': 'me.key' } }];
     const paths = [file('inner/users', { users }), write(config(credentials))];
     expect(await readKubeconfigs(paths)).toMatchObject({ keyPem: 'INNER' });
+  });
+
+  test('if none of several files exists, the error names them', async () => {
+    await expect(readKubeconfigs(['/none/a', '/none/b'])).rejects.toThrow(
+      'none of the kubeconfigs /none/a, /none/b exists: name one that does',
+    );
   });
 
   test('a context can be chosen by name', async () => {

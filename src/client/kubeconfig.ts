@@ -19,6 +19,11 @@ interface KubeconfigFile {
   config: Record<string, unknown>;
 }
 
+interface Section {
+  path: string;
+  values: Record<string, unknown>;
+}
+
 /** Uses the current context of the file. Rejects with a UserError like readKubeconfigs(). */
 export const clientFromKubeconfig = async (path: string): Promise<HttpClient> => httpClient(await readKubeconfig(path));
 
@@ -41,10 +46,9 @@ export async function readKubeconfigs(paths: readonly string[], context?: string
       }),
     ),
   );
-  return contextOf(
-    files.filter((file) => file !== undefined),
-    context,
-  );
+  const found = files.filter((file) => file !== undefined);
+  if (found.length === 0) throw new UserError(`none of the kubeconfigs ${paths.join(', ')} exists: name one that does`);
+  return contextOf(found, context);
 }
 
 async function contextOf(files: readonly KubeconfigFile[], name: string | undefined): Promise<KubeconfigContext> {
@@ -53,29 +57,39 @@ async function contextOf(files: readonly KubeconfigFile[], name: string | undefi
     return new UserError(`kubeconfig ${paths}: ${problem}`);
   };
   /**
-   * Returns the field of the entry `name` in `list`, from the first file whose entry has the field. File names in `values` are relative to
-   * the folder of `path`. Throws a UserError if no file has such an entry.
+   * Returns the field of the entry `name` in `list`, from the first file whose entry has the field; undefined if none has. File names in
+   * `values` are relative to the folder of `path`.
    */
-  const section = (list: string, field: string, name: unknown): { path: string; values: Record<string, unknown> } => {
+  const section = (list: string, field: string, name: unknown): Section | undefined => {
     for (const { path, config } of files) {
       const entries = Array.isArray(config[list]) ? (config[list] as (Named | null)[]) : [];
       const values = entries.find((each) => each?.name === name)?.[field];
       if (values !== undefined && values !== null) return { path, values: values as Record<string, unknown> };
     }
-    throw invalid(`${list} has no entry ${JSON.stringify(name)}`);
+    return undefined;
   };
-  if (files.length > 0 && files.every(({ config }) => Object.keys(config).length === 0))
-    throw invalid('it is empty: give a kubeconfig');
+  if (files.every(({ config }) => Object.keys(config).length === 0)) throw invalid('it is empty: give a kubeconfig');
   const current = name ?? files.map(({ config }) => config['current-context']).find(Boolean);
   const names = contextNames(files);
-  if (names.length > 0 && !names.some((each) => each === current)) {
+  if (names.length === 0) throw invalid('it has no context: give a kubeconfig with one');
+  if (!names.some((each) => each === current)) {
     const problem =
       current === undefined ? 'no current-context is set' : `there is no context ${JSON.stringify(current)}`;
     throw invalid(`${problem}: give --context ${names.length === 1 ? '' : 'with one of '}${names.join(', ')}`);
   }
-  const { values: context } = section('contexts', 'context', current);
-  const cluster = section('clusters', 'cluster', context['cluster']);
-  const user = section('users', 'user', context['user']);
+  const context = section('contexts', 'context', current)?.values ?? {};
+  const sectionOfContext = (list: string, field: string): Section => {
+    const name = context[field];
+    const found = section(list, field, name);
+    if (found !== undefined) return found;
+    const problem =
+      name === undefined || name === ''
+        ? `names no ${field}`
+        : `names the ${field} ${JSON.stringify(name)}, which is not in ${list}`;
+    throw invalid(`the context ${JSON.stringify(current)} ${problem}: correct it, or give another kubeconfig`);
+  };
+  const cluster = sectionOfContext('clusters', 'cluster');
+  const user = sectionOfContext('users', 'user');
   const readText = (path: string, field: string): Promise<string> =>
     readFile(path, 'utf8').catch((error: Error) => {
       throw invalid(`${field} cannot be read: ${error.message}`);
@@ -84,7 +98,7 @@ async function contextOf(files: readonly KubeconfigFile[], name: string | undefi
    * Decodes `<field>-data` (base64), or reads the file that `<field>` names. Rejects with a UserError if both fields are missing or the
    * file cannot be read.
    */
-  const pem = async ({ path, values }: typeof user, field: string): Promise<string> => {
+  const pem = async ({ path, values }: Section, field: string): Promise<string> => {
     const data = values[`${field}-data`];
     if (typeof data === 'string') return Buffer.from(data, 'base64').toString();
     const file = values[field];
