@@ -16,7 +16,7 @@ import { DEFAULT_DATA_DIR, isKubectlPlugin, kubeconfigPath } from '../engine/set
 import { UserError } from '../platform/files.ts';
 import { type Hints, hintsFor } from './hints.ts';
 import { dataFolderOf } from './kubeconfig/engine-folders.ts';
-import { engineHangs, engineSilent, explainUnread, otherServer } from './kubeconfig/lost-engine.ts';
+import { credentialsRefused, engineHangs, engineSilent, explainUnread, otherServer } from './kubeconfig/lost-engine.ts';
 import { isOnlyForRoot, onlyForRoot, ownKubeconfig } from './kubeconfig/own-kubeconfig.ts';
 import { engineRunsIn, otherEngines } from './kubeconfig/which-engine.ts';
 import { patience, SILENCE_MILLIS } from './progress/slow-answer.ts';
@@ -61,6 +61,7 @@ export async function resolveTarget(options: TargetOptions): Promise<Target> {
     client: httpClient({
       ...server,
       ...patience(),
+      refused: credentialsRefused(server.server, paths, dataDir, process.env),
       unreachable: (error) => {
         if (isSilence(error)) return engineHangs(server.server, SILENCE_MILLIS, paths, dataDir, process.env);
         if (isOtherServer(error)) return otherServer(server.server, paths, dataDir, process.env);

@@ -10,7 +10,7 @@ import { Agent, request } from 'node:https';
 import type { Readable } from 'node:stream';
 import { text as readText } from 'node:stream/consumers';
 import type { KubeList, KubeObject, ResourceRef, Status } from '../machinery/meta.ts';
-import { ApiError, isApiError, serviceUnavailable } from '../machinery/status.ts';
+import { ApiError, isApiError, serviceUnavailable, unauthorized } from '../machinery/status.ts';
 import { USER_AGENT } from '../platform/version/version.ts';
 import type { DeleteOptions, ResourceApi, WatchEvent, WriteOptions } from '../ports/backend.ts';
 import type { Client } from './client.ts';
@@ -30,6 +30,8 @@ export interface HttpClientOptions {
   token?: string;
   /** Returns the error message for a server that cannot be reached. Undefined: the message names the server and the error. */
   unreachable?: (error: NodeJS.ErrnoException) => string | undefined;
+  /** The error message if the server does not accept the credentials. Undefined: that of the server. */
+  refused?: string;
   /**
    * A call fails if the server is silent for this long; a watch, open() or post() fails only if its TLS handshake takes this long.
    * Undefined: one minute.
@@ -127,7 +129,7 @@ function connection(options: HttpClientOptions): Connection {
           throw Object.assign(serviceUnavailable(composed ?? unreachableText(options.server, error)), { cause: error });
         });
       for (const warning of response.headersDistinct['warning'] ?? []) call.onWarning?.(warningText(warning));
-      if ((response.statusCode ?? 0) >= 300) throw await failureOf(response);
+      if ((response.statusCode ?? 0) >= 300) throw await failureOf(response, options.refused);
       return response;
     },
   };
@@ -162,9 +164,10 @@ function warningText(header: string): string {
   return quoted === undefined ? header : quoted.replace(/\\(.)/g, '$1');
 }
 
-async function failureOf(response: IncomingMessage): Promise<ApiError> {
+async function failureOf(response: IncomingMessage, refused: string | undefined): Promise<ApiError> {
   const body = await readText(response).catch(() => '');
   const code = response.statusCode ?? 500;
+  if (code === 401 && refused !== undefined) return unauthorized(refused);
   try {
     const status = JSON.parse(body) as Status;
     if (status.kind === 'Status') return new ApiError({ ...status, code: status.code ?? code });

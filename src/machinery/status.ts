@@ -94,7 +94,7 @@ export function invalidObject(kind: { group: string; kind: string }, name: strin
 
 export const badRequest = (message: string): ApiError => failure(400, 'BadRequest', message);
 
-export const unauthorized = (): ApiError => failure(401, 'Unauthorized', 'Unauthorized');
+export const unauthorized = (message = 'Unauthorized'): ApiError => failure(401, 'Unauthorized', message);
 
 export const forbidden = (ref: GroupResource, name: string, cause: string): ApiError =>
   failure(

@@ -13,7 +13,7 @@ import { skipEntry } from '../../src/cli/skip.ts';
 import type { Client } from '../../src/client/client.ts';
 import { httpClient } from '../../src/client/http-client.ts';
 import { isSilence } from '../../src/client/silence.ts';
-import { notFound } from '../../src/machinery/status.ts';
+import { notFound, unauthorized } from '../../src/machinery/status.ts';
 import type { WatchEvent } from '../../src/ports/backend.ts';
 
 const pod = (name: string) => ({ apiVersion: 'v1', kind: 'Pod', metadata: { name, namespace: 'a' } });
@@ -153,6 +153,17 @@ test('a Status in a response is thrown as an ApiError', async () => {
   });
   respond(200, '{"half":');
   await expect(client.api.get(PODS, 'a', 'x')).rejects.toMatchObject({ name: 'ApiError', code: 503 });
+});
+
+test('a call whose credentials the server does not accept rejects with the sentence of the caller', async () => {
+  respond(401, unauthorized().status);
+  const { port } = server.address() as AddressInfo;
+  const other = httpClient({ server: `https://127.0.0.1:${port}`, ...credentials, refused: 'other credentials' });
+  await expect(other.api.get(PODS, 'a', 'x')).rejects.toMatchObject({
+    message: 'other credentials',
+    code: 401,
+    reason: 'Unauthorized',
+  });
 });
 
 test('Warning headers are passed to onWarning', async () => {

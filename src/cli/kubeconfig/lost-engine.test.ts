@@ -8,7 +8,7 @@ import { DEFAULT_DATA_DIR } from '../../engine/settings.ts';
 import { realFolder, UserError } from '../../platform/files.ts';
 import { apiHangs } from '../service/not-running.ts';
 import type { ServiceState } from '../service/service-state.ts';
-import { engineHangs, engineSilent, explainUnread, otherServer } from './lost-engine.ts';
+import { credentialsRefused, engineHangs, engineSilent, explainUnread, otherServer } from './lost-engine.ts';
 
 const USER = { SUDO_UID: '1000', SUDO_GID: '1000' };
 const COPY = userKubeconfigPath(DEFAULT_DATA_DIR, 1000);
@@ -203,6 +203,27 @@ test('a server with a certificate of another authority is reported with the comm
   );
   expect(otherServer('https://192.0.2.1:6443', [COPY], undefined, USER, none)).toBeUndefined();
   expect(otherServer(server, [COPY, '/y'], undefined, USER, none)).toBeUndefined();
+});
+
+test('refused credentials are reported with the kubeconfig, the server and the command that gets other ones', () => {
+  const server = 'https://127.0.0.1:6443';
+  const start = (path: string, at = server): string =>
+    `the server at ${at} does not accept the credentials in the kubeconfig ${path}: ` +
+    'they are wrong, have expired or are those of another server; ';
+  const own = "get the kubeconfig of an engine with 'eval";
+  expect(credentialsRefused(server, [COPY], undefined, USER, none)).toBe(
+    `${start(COPY)}${own} "$(sudo lifepod kubeconfig)"'`,
+  );
+  expect(credentialsRefused(server, ['/d/kubeconfig'], '/d', USER, none)).toBe(
+    `${start('/d/kubeconfig')}${own} "$(sudo lifepod kubeconfig --data-dir /d)"'`,
+  );
+  expect(credentialsRefused(server, ['/x'], undefined, USER, none)).toBe(
+    `${start('/x')}${own} "$(sudo lifepod kubeconfig --data-dir FOLDER)"', with its data folder as FOLDER`,
+  );
+  const elsewhere = 'https://192.0.2.1:6443';
+  const ask = 'ask the administrator of the server for a kubeconfig';
+  expect(credentialsRefused(elsewhere, ['/x'], undefined, USER, none)).toBe(`${start('/x', elsewhere)}${ask}`);
+  expect(credentialsRefused(server, ['/x', '/y'], undefined, USER, none)).toBe(`${start('/x:/y')}${ask}`);
 });
 
 test('another server at the port of the engine before is not reported while an engine is starting', () => {

@@ -1,4 +1,4 @@
-/** Composes the messages for a kubeconfig of lifepod whose engine has stopped or is starting, or that belongs to another user. */
+/** Composes the messages for a kubeconfig of lifepod whose engine does not answer or refuses it, or that belongs to another user. */
 
 import { dirname, resolve } from 'node:path';
 import { userKubeconfigPath } from '../../engine/certificates/user-kubeconfigs.ts';
@@ -161,6 +161,26 @@ export function otherServer(
     `the server at ${server} is not that of the kubeconfig ${path}, because its certificate is from another certificate authority: ` +
     `another or a newer engine, or another program, uses the port; get the kubeconfig of an engine with 'eval "$(${engine('kubeconfig')})"'${noteOn(folder)}`
   );
+}
+
+/** Returns the message for a server that does not accept the credentials of the kubeconfigs, although its certificate is as expected. */
+export function credentialsRefused(
+  server: string,
+  paths: readonly string[],
+  dataDir: string | undefined,
+  env: NodeJS.ProcessEnv,
+  engineOf = dataFolderOf,
+): string {
+  const [path = '', ...others] = paths;
+  const refused =
+    `the server at ${server} does not accept the credentials in the kubeconfig ${paths.join(':')}: ` +
+    'they are wrong, have expired or are those of another server';
+  if (others.length > 0 || !isLoopback(server))
+    return `${refused}; ask the administrator of the server for a kubeconfig`;
+  const known = dataDir ?? engineOf([path]);
+  const folder = known === undefined && !COPY.test(path) ? UNKNOWN_FOLDER : folderOf(path, known);
+  const { engine } = hintsFor({ dataDir: folder }, env);
+  return `${refused}; get the kubeconfig of an engine with 'eval "$(${engine('kubeconfig')})"'${noteOn(folder)}`;
 }
 
 const stateOf = (folder: string | undefined): ServiceState | undefined =>
