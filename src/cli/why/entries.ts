@@ -8,7 +8,7 @@ import type { ContainerStatus, Pod } from '../../api/generated/types.ts';
 import { GIVEN_UP } from '../../lifecycle/defer.ts';
 import type { Transition } from '../../lifecycle/types.ts';
 import { IMAGE_REASONS, imageOf, ranBefore } from '../pod-containers.ts';
-import { isNotDue } from '../timeline/life.ts';
+import { isLoss, isNotDue } from '../timeline/life.ts';
 import { commandError } from './failed-start.ts';
 import { type Advised, imageRemedies, lackOfImage } from './images.ts';
 import { type Action, listed, oneLine, PROBABLE_LOSS, type Shown } from './subject.ts';
@@ -49,12 +49,19 @@ export function endOfEntry(pod: Pod, status: ContainerStatus, steps: readonly Tr
 /** The message of an image with the policy Never, for which no step names the image. Source: src/node/pod/container-actions.ts. */
 const ABSENT = /^ErrImageNeverPull: Container image "([^"]+)" is not present/;
 
-/** Reads the end of an entry from the record; undefined if the record does not contain it. `steps`: in the order of the record. */
+/** The reason of an entry of which the record has a run, but not its end, such as one that a force delete has just stopped. */
+const UNSEEN = 'Unseen';
+
+/** Reads the end of an entry from the record; undefined if it neither ran nor ended. `steps`: in the order of the record. */
 export function endInRecord(name: string, steps: readonly Transition[]): EntryEnd | undefined {
   const own = steps.filter(({ container }) => container === name);
-  const end = own.findLast(({ type }) => type === 'DeferEnded' || type === 'DeferSkipped');
+  const end =
+    own.findLast(({ type }) => type === 'DeferEnded' || type === 'DeferSkipped') ??
+    own.findLast(({ type }) => type === 'Started' || type === 'Exited');
   if (end === undefined) return undefined;
-  const { reason = end.type === 'DeferSkipped' ? 'Skipped' : '', exitCode = 0, message = '' } = end;
+  const { exitCode = 0, message = '' } = end;
+  const reason =
+    end.type === 'Started' || isLoss(end) ? UNSEEN : (end.reason ?? (end.type === 'DeferSkipped' ? 'Skipped' : ''));
   return {
     name,
     image: own.findLast(({ type }) => type === 'Pulling')?.message ?? ABSENT.exec(message)?.[1] ?? '',
@@ -113,6 +120,7 @@ const lastLinesOf = (message: string): string =>
  */
 export function endText(end: EntryEnd): string {
   const { reason, exitCode, message, ran, started, isRetry } = end;
+  if (reason === UNSEEN) return 'its end was not seen';
   const lacking = withoutImage(end);
   if (lacking !== undefined)
     return `could not start, its image ${end.image && `${end.image} `}${lackOfImage(lacking.status)}`;
@@ -141,13 +149,22 @@ export function withoutImage({ name, message, ran, reason: end }: EntryEnd): Sho
   return { kind: 'defer', name, status: { name, state, image: '', imageID: '', ready: false, restartCount: 0 } };
 }
 
-type Fate = 'failed' | 'timed out' | 'given up' | 'lost with the sandbox' | 'cut off' | 'did not run';
-const FATES: readonly Fate[] = ['failed', 'timed out', 'given up', 'lost with the sandbox', 'cut off', 'did not run'];
-const PASSIVE: readonly Fate[] = ['given up', 'lost with the sandbox', 'cut off'];
+const FATES = [
+  'failed',
+  'timed out',
+  'given up',
+  'lost with the sandbox',
+  'cut off',
+  'running when last seen',
+  'did not run',
+] as const;
+type Fate = (typeof FATES)[number];
+const PASSIVE: readonly Fate[] = ['given up', 'lost with the sandbox', 'cut off', 'running when last seen'];
 const OF_REASONS: Readonly<Record<string, Fate>> = {
   DeadlineExceeded: 'timed out',
   GivenUp: 'given up',
   SandboxLost: 'lost with the sandbox',
+  [UNSEEN]: 'running when last seen',
 };
 
 function fateOf({ reason, exitCode, message, ran }: EntryEnd): Fate | undefined {
@@ -172,15 +189,17 @@ export const isUndone = (end: EntryEnd): boolean =>
 const endedLate = ({ reason, exitCode, ran }: EntryEnd): boolean =>
   ran && reason === 'DeadlineExceeded' && exitCode === 0;
 
+const mayBeDone = (end: EntryEnd): boolean => end.reason === UNSEEN || endedLate(end);
+
 /** Returns what the user can do about the entries with isUndone(), which do not run again. `subject.pod` names their images. */
 export function remainingWork(subject: Advised, ends: readonly EntryEnd[]): Action[] {
   const undone = ends.filter(isUndone);
   if (undone.length === 0) return [];
-  const named = (late: boolean): string => listed(undone.flatMap((end) => (endedLate(end) === late ? end.name : [])));
-  const [open, late] = [named(false), named(true)];
+  const named = (done: boolean): string => listed(undone.flatMap((end) => (mayBeDone(end) === done ? end.name : [])));
+  const [open, unsure] = [named(false), named(true)];
   return [
     ...(open === '' ? [] : [{ description: `do by hand what ${open} would have done` }]),
-    ...(late === '' ? [] : [{ description: `check whether ${late} did all its work, and do the rest by hand` }]),
+    ...(unsure === '' ? [] : [{ description: `check whether ${unsure} did all its work, and do the rest by hand` }]),
     ...imageRemedies(
       { ...subject, isForLater: true },
       undone.flatMap((end) => withoutImage(end) ?? []),

@@ -1017,6 +1017,25 @@ explains({
     ],
     advice: /^do by hand what one, hang and last would have done\nnext time, /,
   },
+  'a Pod that was deleted by force while an entry ran whose end is not recorded yet': {
+    gone: true,
+    steps: [
+      [6, 'TerminationBegan', { reason: 'Deleted', ...until(24) }],
+      [6, 'DeadlineSet', until(24)],
+      [5, 'Started', entry('hang')],
+      [1, 'DeadlineSet', until(1)],
+      [1, 'DeferSkipped', { ...entry('last'), reason: 'Skipped', message: NO_GRACE }],
+      [1, 'Gone'],
+    ],
+    sentence:
+      'p has been gone since 11:59:59 UTC: it was deleted, and after 5.00s of the 30.0s allowed it was deleted by force, with a grace period of 0, so its defer container last did not run; its defer container hang was running when last seen.',
+    evidence: [
+      'a grace period of 0 comes from kubectl delete --grace-period=0 --force, or from terminationGracePeriodSeconds: 0',
+      'defer container hang: its end was not seen',
+      `defer container last: did not run, ${NO_GRACE}`,
+    ],
+    advice: /^do by hand what last would have done\ncheck whether hang did all its work, and do the rest by hand\n/,
+  },
   'a deleted Pod with an entry whose command does not exist': {
     gone: true,
     steps: [
