@@ -56,18 +56,6 @@ async function contextOf(files: readonly KubeconfigFile[], name: string | undefi
     const paths = files.map(({ path }) => path).join(':');
     return new UserError(`kubeconfig ${paths}: ${problem}`);
   };
-  /**
-   * Returns the field of the entry `name` in `list`, from the first file whose entry has the field; undefined if none has. File names in
-   * `values` are relative to the folder of `path`.
-   */
-  const section = (list: string, field: string, name: unknown): Section | undefined => {
-    for (const { path, config } of files) {
-      const entries = Array.isArray(config[list]) ? (config[list] as (Named | null)[]) : [];
-      const values = entries.find((each) => each?.name === name)?.[field];
-      if (values !== undefined && values !== null) return { path, values: values as Record<string, unknown> };
-    }
-    return undefined;
-  };
   if (files.every(({ config }) => Object.keys(config).length === 0)) throw invalid('it is empty: give a kubeconfig');
   const current = name ?? files.map(({ config }) => config['current-context']).find(Boolean);
   const names = contextNames(files);
@@ -77,10 +65,10 @@ async function contextOf(files: readonly KubeconfigFile[], name: string | undefi
       current === undefined ? 'no current-context is set' : `there is no context ${JSON.stringify(current)}`;
     throw invalid(`${problem}: give --context ${names.length === 1 ? '' : 'with one of '}${names.join(', ')}`);
   }
-  const context = section('contexts', 'context', current)?.values ?? {};
+  const context = section(files, 'contexts', 'context', current)?.values ?? {};
   const sectionOfContext = (list: string, field: string): Section => {
     const name = context[field];
-    const found = section(list, field, name);
+    const found = section(files, list, field, name);
     if (found !== undefined) return found;
     const problem =
       name === undefined || name === ''
@@ -125,6 +113,19 @@ async function contextOf(files: readonly KubeconfigFile[], name: string | undefi
     ...(await credentials()),
     ...(typeof namespace === 'string' && namespace !== '' ? { namespace } : {}),
   };
+}
+
+/**
+ * Returns the field of the entry `name` in `list`, from the first file whose entry has the field; undefined if none has. File names in
+ * `values` are relative to the folder of `path`.
+ */
+function section(files: readonly KubeconfigFile[], list: string, field: string, name: unknown): Section | undefined {
+  for (const { path, config } of files) {
+    const entries = Array.isArray(config[list]) ? (config[list] as (Named | null)[]) : [];
+    const values = entries.find((each) => each?.name === name)?.[field];
+    if (values !== undefined && values !== null) return { path, values: values as Record<string, unknown> };
+  }
+  return undefined;
 }
 
 const contextNames = (files: readonly KubeconfigFile[]): string[] =>
