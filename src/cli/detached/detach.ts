@@ -73,7 +73,10 @@ export async function startUnlessRunning(
 ): Promise<ReadyEngine | { pid: number }> {
   // A second process would find this out, too, but only when it has loaded its code, which takes long on a busy machine.
   const running = visibleOwner(options.dataDir);
-  if (running !== undefined && !isStopping(options.dataDir)) return { pid: running };
+  if (running !== undefined && !isStopping(options.dataDir)) {
+    await refuseRuntimeChange(options, settledRecord(options.dataDir), nodePlatform('error'));
+    return { pid: running };
+  }
   return startDetached(options, signal).catch((error: unknown) => {
     const pid = runningPid(error);
     if (pid === undefined) throw error;
