@@ -6,5 +6,5 @@ rm -rf dist
 node_modules/node/bin/node --no-wasm-tier-up scripts/bundle.ts dist
 git rev-parse HEAD >dist/git-commit 2>/dev/null || rm dist/git-commit
 TZ=UTC git log -1 --date=format-local:%Y-%m-%dT%H:%M:%SZ --format=%cd >dist/build-date 2>/dev/null || rm dist/build-date
-# With sudo in the checkout of another user, the user gets the files, to build again without sudo.
+# The owner of the checkout also owns the files that root builds, so that the next build needs no sudo.
 if [ "$(id -u)" = 0 ] && [ "$(stat -c %u .)" != 0 ]; then chown -hR --reference=. dist; fi

@@ -42,7 +42,7 @@ export const OWN_DESCRIPTIONS: Readonly<Record<string, Descriptions>> = {
     description: 'The annotation pod.alpha.kubernetes.io/defer-settings of a Pod: fields of its spec in JSON.',
     fields: {
       postExitGracePeriodSeconds:
-        'The part of the grace period, in seconds, that is reserved for PostExit entries and therefore not available to PreExit entries and app containers. Defaults to half of the grace period, or, if every PostExit entry has timeoutSeconds and the result is smaller, to the sum of timeoutSeconds + 2 over these entries. Therefore, a single PostExit entry without timeoutSeconds halves the time that app containers have to stop. Without PostExit entries, the value is 0. PostExit entries have this time from the exit of the last app container, even if it ends after the grace period.',
+        'The part of the grace period, in seconds, that is reserved for PostExit entries and therefore not available to PreExit entries and app containers. Defaults to half of the grace period, or, if every PostExit entry has timeoutSeconds and the result is smaller, to the sum of timeoutSeconds + 2 over these entries. Therefore, a single PostExit entry without timeoutSeconds halves the time that app containers have to stop. Without PostExit entries, the value is 0. This time counts from the exit of the last app container or PreExit entry, even if it then ends after the grace period.',
       preStopPolicy:
         'When preStop hooks start. Concurrent: all hooks start together with the first PreExit entry, when the termination begins. AfterPreExit: hooks of app containers start once the last PreExit entry has ended, the hook of a sidecar starts when the sidecar is stopped. Defaults to Concurrent.',
       deferContainerGracePeriodExtension:

@@ -42,7 +42,7 @@ export function failureText(
   }
   if (error instanceof FolderInUseError && error.pid !== undefined)
     return `${message}, or stop that engine: ${waysToStop(error.dataDir, error.pid, env)}`;
-  // A user who has mistyped a path, or has given a home folder, must not be advised to make the folder root's.
+  // A user who has mistyped a path, or has given a home folder, must not get the advice to change the owner of the folder to root.
   if (error instanceof ForeignFolderError) return unusableFolder(error.dataDir, true) ?? message;
   if (error instanceof UserError || error instanceof StorageFullError || isApiError(error)) return message;
   // These errors are recognized by their names, because importing the class RuntimeCallError would load gRPC.

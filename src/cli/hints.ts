@@ -63,7 +63,7 @@ export interface Hints {
    * the name of kubectl's command.
    */
   kubectl(words: string): string;
-  /** The end of a sentence with commands of lifepod that a process prints after it has run for long: see reinstallFirst(). */
+  /** The end of a sentence that names commands of lifepod, for processes that may outlive the installed program: see reinstallFirst(). */
   reinstall: string;
   /** Whether systemd runs the engine, so that systemctl starts and stops it. */
   isService: boolean;

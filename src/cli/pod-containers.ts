@@ -8,7 +8,7 @@ export type ContainerKind = 'init' | 'app' | 'defer' | 'ephemeral';
 export interface PodContainer {
   kind: ContainerKind;
   name: string;
-  /** Absent for other containers than sidecars, whose kind is init. */
+  /** True for a sidecar, whose kind is init; absent for other containers. */
   isSidecar?: true;
   status?: ContainerStatus;
 }

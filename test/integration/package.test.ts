@@ -148,7 +148,7 @@ test('the setup names the registry of npm that does not answer, without the name
   });
 });
 
-test('the setup by root in the checkout of another user leaves no file of root, and says how this user gets those of an earlier one', async () => {
+test('the setup by root in the checkout of another user leaves no files of root, and reports such files of an earlier one with the command that changes their owner', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'lifepod-setup-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
   symlinkSync(join(REPOSITORY, 'scripts'), join(folder, 'scripts'));

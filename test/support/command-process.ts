@@ -1,4 +1,4 @@
-/** The program of the process of commands.ts. It runs the commands that its parent sends, and ends with its parent. */
+/** The program of the child process that commands.ts starts. It runs the commands that its parent sends, and ends with its parent. */
 import { type CommandResult, runCommand } from '../../src/platform/processes.ts';
 
 export interface CommandRequest {

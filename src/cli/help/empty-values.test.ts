@@ -28,7 +28,7 @@ test.each(options.filter(([, option]) => !mayBeEmpty(option)))('%s refuses an em
   expect((error as UserError).message).toMatch(new RegExp(`^${option.long} is empty: give `));
 });
 
-test.each(options)('%s refuses an option and -- in the place of its value', (name, option) => {
+test.each(options)('%s refuses an option and -- in place of its value', (name, option) => {
   for (const value of ['--', '--port'])
     expect(() => option.parseArg?.(value, undefined as never)).toThrow(
       `${option.long} needs a value before ${value}: give '${option.flags.replace(/^-\w, /, '')}'; see '${name.replace(/ --[\w-]+$/, '')} --help'`,

@@ -1,7 +1,7 @@
 /**
  * Refuses empty values of options and arguments. A shell passes an empty value for a variable that is not set, and a command that ignored
- * it would use another engine, namespace or file than the user means. A value that begins with `--` is refused, too: the user has forgotten
- * the value, and it is the next option.
+ * it would use another engine, namespace or file than the user means. A value that begins with `--` is refused, too, because it is
+ * the next option, and the value is missing.
  */
 import type { Argument, Command, Option } from 'commander';
 import { auditFlags } from '../../engine/audit/audit-settings.ts';

@@ -42,7 +42,7 @@ export function createInterrupts(leave: (exitCode: number) => void): Interrupts 
   };
 }
 
-/** Returns a sentence. `left`: what another process must delete. */
+/** Returns a sentence with the commands that delete what a session has left. `left`: a noun phrase for these objects. */
 export function nextDeletes(dataDir: string, left: string): string {
   const { engine, reinstall } = hintsFor({ dataDir }, process.env);
   return `the next '${engine('up FILE')}' or '${engine('down')}' deletes ${left}${reinstall}`;

@@ -71,7 +71,7 @@ function hasFailed(pod: Seen<Pod>, jobs: SessionState['jobs']): boolean {
   return controller === undefined || (job !== undefined && hasJobFailed(job.object));
 }
 
-/** Returns whether a Pod of the manifests was deleted before it had ended. The session itself deletes no Pod before it is over. */
+/** Returns whether a Pod of the manifests was deleted before it had ended. The session itself deletes no Pod before the session is over. */
 export const isCut = ({ ending, pods }: SessionState): boolean =>
   [...ending].some((uid) => pods.get(uid)?.object.metadata.deletionTimestamp !== undefined);
 

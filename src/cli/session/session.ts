@@ -279,7 +279,7 @@ async function untilOver(
   await Promise.race([watched.settled().then(logsEnded), stopped]);
   const failure = firstFailure(watched.state());
   if (failure !== undefined) failed(failure);
-  // The program of such a Pod may have ended with 0 after SIGTERM.
+  // A Pod that `lifepod down` ends has not failed if its program exits with 0 after SIGTERM.
   return failure?.exitCode ?? (isCut(watched.state()) && isEndedByDown(dataDir, record) ? 1 : undefined);
 }
 

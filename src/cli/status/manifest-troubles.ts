@@ -11,7 +11,7 @@ import type { Explanation } from '../why/subject.ts';
 export interface ManifestTrouble {
   /** Empty if the folder itself cannot be read. */
   file: string;
-  /** The full name (namespace/name) of the Pod that the node runs without a part of the manifest; undefined if it uses nothing of it. */
+  /** The full name (namespace/name) of the Pod that the node runs without a part of the manifest; undefined if it runs none. */
   pod?: string;
   message: string;
 }

@@ -13,7 +13,7 @@ import type { WorkloadReading } from './read-workloads.ts';
 /** A new Service usually gets its address within this time. */
 const ADDRESS_MILLIS = 10_000;
 
-/** `namespace`: undefined for all namespaces. */
+/** Resolves with the LoadBalancer Services without an address, as troubles. `namespace`: undefined for all namespaces. */
 export async function readServices(
   client: Client,
   namespace: string | undefined,

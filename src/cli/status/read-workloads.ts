@@ -76,7 +76,7 @@ function troubleOf(object: WorkloadObject, kind: Trouble['kind'], word: string, 
   const wanted = kind === 'Job' ? 'Failed' : 'ReplicaFailure';
   const failure = status?.conditions?.find((each) => each.type === wanted && each.status === 'True');
   if (failure === undefined) return [];
-  // A ReplicaSet is omitted, because its Deployment also reports the failure.
+  // The ReplicaSet of a Deployment is omitted, because the Deployment also reports the failure.
   if (kind !== 'Job' && controllerOf(object) !== undefined) return [];
   const { name, namespace = 'default', uid } = metadata;
   const message = oneLine(failure.message);

@@ -46,10 +46,10 @@ export function endOfEntry(pod: Pod, status: ContainerStatus, steps: readonly Tr
   };
 }
 
-/** The message of an image with the policy Never, for which no step names the image. Source: src/node/pod/container-actions.ts. */
+/** No step names the image if it is missing and has the policy Never. Source of the message: src/node/pod/container-actions.ts. */
 const ABSENT = /^ErrImageNeverPull: Container image "([^"]+)" is not present/;
 
-/** The reason of an entry of which the record has a run, but not its end, such as one that a force delete has just stopped. */
+/** The reason of an entry whose start is recorded, but whose end is not, for example directly after a force delete. */
 const UNSEEN = 'Unseen';
 
 /** Reads the end of an entry from the record; undefined if it neither ran nor ended. `steps`: in the order of the record. */

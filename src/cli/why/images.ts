@@ -63,7 +63,7 @@ function noImage(subject: Living, shown: Shown): string {
   const next = failedPulls(subject, shown).at(-1)?.deadline;
   const { reason = '' } = status.state?.waiting ?? {};
   const isRepeated = !['ErrImageNeverPull', 'InvalidImageName'].includes(reason) && next !== undefined;
-  // A defer container runs only after the time of the other containers.
+  // activeDeadlineSeconds does not bound defer containers, which run during the termination.
   const never = shown.kind === 'defer' ? undefined : withoutAttempt(next, activeBound(subject.pod), subject.now);
   const again =
     never === undefined

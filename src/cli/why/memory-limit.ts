@@ -16,9 +16,9 @@ export function memoryLimit(pod: Pod, name: string): string | undefined {
   return own ?? ofPod;
 }
 
-/** The memory limit can be the only cause. Source: runc's messages. */
+/** Messages whose only possible cause is a memory limit. Source: runc's messages. */
 const TOO_LOW = /init was OOM-killed|unable to set memory limit to \d+ \(current usage/;
-/** On cgroup v1, the kernel charges the group of the Pod for a new group. The machine, too, can lack the memory. Source: runc's message. */
+/** On cgroup v1, a new group uses memory of the Pod's group. The text is the same if the machine lacks memory. Source: runc. */
 const NO_GROUP = /unable to apply cgroup configuration: .*cannot allocate memory/;
 /** runc needs less than this to start a process. */
 const ENOUGH_NANO = 32n * 1024n ** 2n * 1_000_000_000n;

@@ -34,7 +34,7 @@ export interface Subject {
   unboundClaims?: readonly UnboundClaim[] | undefined;
   /** Undefined if the node has reported its state since its engine started, or if this is not known. */
   unreported?: UnreportedNode | undefined;
-  /** When the engine of the node has started, if it was recently; else, or if this is not known, undefined. */
+  /** The start of the node's engine; undefined if it is not recent or not known. */
   engineStartedAt?: Millis | undefined;
   /** When the node reported a restart of its machine; undefined if it did not, or if its Events were not read. */
   rebootedAt?: Millis | undefined;
@@ -157,9 +157,11 @@ const RESOLUTION_MILLIS: Millis = 1000;
 export const clockIn = (at: Millis, now: Millis): string =>
   `${clock(at)} (${now - at < RESOLUTION_MILLIS ? inTime(at, now) : `overdue for ${forTime(at, now)}`})`;
 
-/** When the node stops trying, such as `its timeoutSeconds end`; `at` is undefined if that is not known, or never. */
+/** The time at which the node stops trying. */
 export interface Bound {
+  /** Undefined if there is no such time, or if it is not known. */
   at: Millis | undefined;
+  /** A clause such as `its timeoutSeconds end`. */
   text: string;
 }
 
@@ -169,7 +171,7 @@ export const withoutAttempt = (next: Millis | undefined, { at, text }: Bound, no
     ? undefined
     : `because ${text} at ${clockIn(at, now)}, before the next attempt`;
 
-/** Returns until when the containers of a Pod that does not terminate may run. */
+/** Returns the end of the Pod's activeDeadlineSeconds, which bounds all containers except defer containers. */
 export function activeBound({ spec, status }: Pod): Bound {
   const [started, seconds] = [parseTime(status?.startTime), spec?.activeDeadlineSeconds];
   const at = started === undefined || seconds === undefined ? undefined : started + seconds * 1000;

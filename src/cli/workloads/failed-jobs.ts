@@ -1,4 +1,4 @@
-/** Says why a workload has failed, and what to change before it can succeed. A failed Job often has no Pods that could show it. Pure. */
+/** Says why a workload has failed, and what to change before it can succeed. A failed Job often has no Pods that show the failure. Pure. */
 import type { CoreV1Event, Job } from '../../api/generated/types.ts';
 import { type KubeObject, uidOf } from '../../machinery/meta.ts';
 import type { Hints } from '../hints.ts';
@@ -52,7 +52,7 @@ interface Failed {
   hints: Hints;
 }
 
-/** Returns how to see the Pods of the failed Job, if they were deleted, and what to change if no Pod shows it. */
+/** Returns how to see the end of the last Pod if the Pods of the failed Job were deleted, and what to change if no Pod shows the cause. */
 export function failureRemedies({ namespace, object, pods, owners = [object], events, hints }: Failed): Action[] {
   const job = failedJobOf(object, owners);
   if (job === undefined) return [];
@@ -73,7 +73,7 @@ function seeLastPod(job: Job, namespace: string, events: readonly CoreV1Event[],
   return [{ description: 'see how its last Pod ended', command: hints.lifepod(`why ${name} -n ${namespace}`) }];
 }
 
-/** A Job that has failed never runs again, also after a change. */
+/** A Job that has failed never runs again, even after a change. */
 function changeOf(job: Job, namespace: string, isLate: boolean, hints: Hints): Action {
   const { activeDeadlineSeconds: deadline } = job.spec ?? {};
   const limit = `activeDeadlineSeconds, which is ${deadline}`;

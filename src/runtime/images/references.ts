@@ -52,7 +52,7 @@ const BARE_ID = /^[a-f0-9]{64}$/;
 const MAX_NAME_LENGTH = 255;
 const DIGEST_LENGTHS: Readonly<Record<string, number>> = { sha256: 64, sha384: 96, sha512: 128 };
 
-/** Returns what is required of the part of the reference that is not valid. */
+/** Returns a sentence with the rule that the invalid reference violates. */
 export function imageNameRule(reference: string): string {
   if (BARE_ID.test(reference))
     return `64 hexadecimal digits alone are not an image name: write sha256:${reference} for the image with this ID`;

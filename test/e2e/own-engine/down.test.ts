@@ -12,7 +12,7 @@ import { pod, WAIT } from '../../support/manifests.ts';
 
 const APP = pod('app', { init: [{ name: 'first', script: 'true' }], app: [{ name: 'app', script: WAIT }] });
 
-describe('lifepod down of one engine, again and again', () => {
+describe('lifepod down, repeated with one engine', () => {
   const scratch = scratchFolder();
   afterAll(() => scratch.remove());
   let lifepod: Lifepod;

@@ -99,7 +99,7 @@ const createsVolumes = ({ storageClass }: UnboundClaim): boolean =>
 
 /**
  * Explains the claims that keep the Pod from being scheduled; undefined if none is known. `lacksVolume`: whether the scheduler found no
- * volume for a claim that waits for it.
+ * volume for a claim whose binding waits for the scheduler.
  */
 export function unboundFinding(subject: Living, lacksVolume: boolean): UnboundFinding | undefined {
   const unbound = (subject.unboundClaims ?? []).filter((each) =>

@@ -46,7 +46,7 @@ function missingKey({ namespace, hints, pod }: Needing, text: string): Finding |
   const [, ofVariable, kind, holder] =
     /couldn't find key (\S+) in (ConfigMap|Secret) (?:[^/\s]*\/)?([^\s:,]+)/.exec(text) ?? [];
   if (ofVariable !== undefined && holder !== undefined) return ofKey(ofVariable, kind as Kind, [holder]);
-  // Upstream's message about a volume does not name the object, but all objects of the volume may be known from the spec.
+  // Upstream's message about a volume does not name the object, so the names come from the Pod's volumes that require the key.
   const [, type, key] = /references non-existent (config|secret) key: (\S+)/.exec(text) ?? [];
   if (key === undefined) return undefined;
   const volume = /for volume "([^"]+)"/.exec(text)?.[1];

@@ -6,7 +6,7 @@ import { called, eventOf, lastTime, oneLine, type Shown, type Subject } from '..
 
 /**
  * Returns the Event with the latest failure of the container's probe. Each text has an Event of its own, which counts the repetitions of
- * the text. `since`: a time before the failure; `until`: a time after the first failure with this text.
+ * the text. `since`: omits Events that were last repeated earlier; `until`: omits Events that first occurred later.
  */
 export function failureEvent(
   { events }: Pick<Subject, 'events'>,

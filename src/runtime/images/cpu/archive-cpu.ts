@@ -20,7 +20,7 @@ interface Platform {
 interface Look {
   blobs: ArchiveContent['blobs'];
   cpu: string;
-  /** Gets the platforms that the machine does not accept. */
+  /** The search adds the platforms that this machine cannot run. */
   others: Set<string>;
 }
 
