@@ -30,7 +30,7 @@ require_own_files() {
   local file
   for file in node_modules src/api/generated dist lifepod-*.tgz; do
     [ ! -e "$file" ] || [ -O "$file" ] || [ -w "$file" ] || [ -L "$file" ] ||
-      fail "$PWD/$file belongs to $(stat -c %U "$file"), because a command with sudo has created it: run 'sudo chown -R $(id -un 2>/dev/null): $PWD', then run this again"
+      fail "$PWD/$file belongs to $(stat -c %U "$file"), probably because a command with sudo created it: run 'sudo chown -R $(id -un 2>/dev/null): $PWD', then run the setup again"
   done
 }
 
@@ -51,20 +51,20 @@ npm_is_current() {
 
 # Uses `npm install`, because `npm ci` rejects a lock file without packages for platforms that lifepod does not support.
 install_npm_packages() {
-  [ ! -L node_modules ] || fail "node_modules is a link to $(readlink -f node_modules), whose packages are not those of package-lock.json: remove the link, then run this again"
-  command -v npm >/dev/null || fail "npm is missing: install Node.js 20 or newer with npm, then run this again"
+  [ ! -L node_modules ] || fail "node_modules is a link to $(readlink -f node_modules), whose packages are not those of package-lock.json: remove the link, then run the setup again"
+  command -v npm >/dev/null || fail "npm is missing: install Node.js 20 or newer with npm, then run the setup again"
   local registry
   # The messages show the address without the user name and the password that it may contain.
   registry=$(npm config get registry | sed 's#//[^/]*@#//#') || registry="npm's registry"
   say "installing the npm packages of package-lock.json (Node.js 24, the libraries, the test tools) from $registry, which needs the network"
   npm ping --fetch-retries=0 --fetch-timeout=5000 --loglevel=silent >/dev/null 2>&1 ||
-    say "$registry does not answer: npm may try for minutes, and then fail unless its cache has all packages"
+    say "$registry does not answer: npm may try for minutes, and then fail unless its cache has all packages; check the network"
   # npm's own pauses between attempts, of up to a minute, would leave a machine without a network silent for minutes.
   npm install --no-save --no-audit --no-fund --loglevel=error --fetch-retries=3 \
     --fetch-retry-mintimeout=1000 --fetch-retry-maxtimeout=5000 >/dev/null ||
     fail "npm could not install the packages: if the messages above are about the network, check whether this machine reaches $registry"
   [ -x node_modules/node/bin/node ] ||
-    fail "npm has not run the install script of the package 'node': type 'npm rebuild --ignore-scripts=false node', then run this again"
+    fail "npm has not run the install script of the package 'node': type 'npm rebuild --ignore-scripts=false node', then run the setup again"
   # npm does not always rewrite this file. It must be newer than package-lock.json, or npm_is_current fails.
   touch node_modules/.package-lock.json
   node_modules/node/bin/node -e "require('lmdb')" ||
@@ -121,7 +121,7 @@ install_debian_packages() {
     fail "apt-get is missing: install the programs of these Debian packages with your package manager: $packages"
   fi
   if [ "$(id -u)" != 0 ]; then
-    fail "not root: run 'sudo apt-get install $packages', then run this again"
+    fail "not root: run 'sudo apt-get install $packages', then run the setup again"
   fi
   say "installing Debian packages:"
   sed 's/^/setup:   /' <<<"$missing"

@@ -41,7 +41,7 @@ const targetOptions = (namespace: string): Option[] => [
   new Option('-n, --namespace <name>', namespace),
   new Option(
     '--data-dir <folder>',
-    `data folder of the engine to use (default: KUBECONFIG decides, or it is ${DEFAULT_DATA_DIR})`,
+    `data folder of the engine to use (default: that of the engine in KUBECONFIG, otherwise ${DEFAULT_DATA_DIR})`,
   ).argParser(givenDataDir),
   new Option('--kubeconfig <file>', 'kubeconfig to use instead of the one in the data folder'),
   new Option('--context <name>', 'context of the kubeconfig to use'),

@@ -126,7 +126,7 @@ describe('several files', () => {
 
   test('if none of several files exists, the error names them', async () => {
     await expect(readKubeconfigs(['/none/a', '/none/b'])).rejects.toThrow(
-      'none of the kubeconfigs /none/a, /none/b exists: name one that does',
+      'none of the kubeconfigs /none/a, /none/b exists: correct KUBECONFIG',
     );
   });
 

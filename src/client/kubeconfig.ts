@@ -47,7 +47,7 @@ export async function readKubeconfigs(paths: readonly string[], context?: string
     ),
   );
   const found = files.filter((file) => file !== undefined);
-  if (found.length === 0) throw new UserError(`none of the kubeconfigs ${paths.join(', ')} exists: name one that does`);
+  if (found.length === 0) throw new UserError(`none of the kubeconfigs ${paths.join(', ')} exists: correct KUBECONFIG`);
   return contextOf(found, context);
 }
 

@@ -72,7 +72,7 @@ async function usePackageInPart(root: string, kubeconfig: string): Promise<void>
       expect(await runCommand(KUBECTL, command, { env })).toMatchObject({
         code: 1,
         stderr: expect.stringContaining(
-          'the program of lifepod was removed while the engine runs: install lifepod again, then type ',
+          'the program of lifepod was removed while the engine was running: install lifepod again, then type ',
         ),
       });
   } finally {
@@ -167,7 +167,7 @@ test('the setup by root in the checkout of another user leaves no files of root,
   expect(await runCommand('setpriv', [...user, ...script], { env })).toMatchObject({
     code: 1,
     stderr: expect.stringMatching(
-      /^setup: \S+\/dist belongs to root, because a command with sudo has created it: run 'sudo chown -R \S+: \S+', then run this again\n$/,
+      /^setup: \S+\/dist belongs to root, probably because a command with sudo created it: run 'sudo chown -R \S+: \S+', then run the setup again\n$/,
     ),
   });
 });

@@ -123,7 +123,7 @@ test('a workload that cannot create Pods is reported like a Pod', () => {
   expect(lines[0]).toBe(
     '  Deployment n/web: FailedCreate for 2m12s: cannot create Pods: no account; see: lifepod why deployment/web -n n',
   );
-  expect(lines.at(-1)).toBe('  and 1 more Pod or workload: lifepod status -o json lists all');
+  expect(lines.at(-1)).toBe('  and 1 more object: lifepod status -o json lists all');
 });
 
 test('many Pods with the same trouble hide no other trouble', () => {

@@ -81,9 +81,7 @@ export function reportLines(report: StatusReport, listAll: string, now: Millis):
   const others = troubles.filter((trouble) => !isNamespaced(trouble));
   const shown = ofManyReasons(ofObjects, SHOWN_OBJECTS);
   const hidden = ofObjects.length - shown.length;
-  const isOne = hidden === 1;
-  const ofPods = ofObjects.every(({ kind }) => kind === 'Pod');
-  const what = isOne ? `Pod${ofPods ? '' : ' or workload'}` : `Pods${ofPods ? '' : ' and workloads'}`;
+  const what = `${ofObjects.every(({ kind }) => kind === 'Pod') ? 'Pod' : 'object'}${hidden === 1 ? '' : 's'}`;
   return [
     ...heads,
     troubles.length === 0 ? 'unhealthy none' : 'unhealthy',

@@ -44,7 +44,7 @@ test.each<[string, string[], string]>([
     'Evicted, app end unknown',
   ],
   ['nothing ran', ['Created', 'Gone'], 'Deleted, no app container ran'],
-  ['the record has no end', ['Created', 'Started app'], 'its end was not seen'],
+  ['the record has no end', ['Created', 'Started app'], 'its end is not recorded'],
 ])('the result of a life in which %s', (_, steps, result) => {
   expect(summaryOf(lifeOf(steps)).result).toBe(result);
 });
@@ -59,7 +59,7 @@ test('the table has the times of each life, and the status of an existing Pod', 
     "UID       CREATED               ENDED                 RESULT
     0f8fad5b  2026-01-31T12:00:00Z  2026-01-31T12:00:04Z  Completed, exit 0
     0f8fad5b  2026-01-31T13:00:00Z  -                     Pending
-    0f8fad5b  unknown               -                     its end was not seen"
+    0f8fad5b  unknown               -                     its end is not recorded"
   `);
   expect(summaryOf(gone)).toMatchObject({ uid: UID, ended: '2026-01-31T12:00:04Z' });
 });

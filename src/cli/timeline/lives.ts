@@ -38,7 +38,7 @@ const goneStep = (steps: readonly Transition[]): Transition | undefined =>
   steps.findLast(({ type }) => type === 'Gone') ?? steps.findLast(({ type }) => type === 'Removed');
 
 function resultOf(steps: readonly Transition[]): string {
-  if (goneStep(steps) === undefined) return 'its end was not seen';
+  if (goneStep(steps) === undefined) return 'its end is not recorded';
   const reason = steps.find(({ type }) => type === 'TerminationBegan')?.reason ?? 'Deleted';
   const last = new Map<string, Transition>();
   for (const step of steps)

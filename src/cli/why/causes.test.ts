@@ -784,11 +784,19 @@ explains({
     status: rejected('Evicted', 'Pod ephemeral local storage usage exceeds the total limit of containers 4Mi. '),
     sentence: /than the ephemeral-storage limits of its containers app and b, 4Mi in total\.$/,
     advice: /^raise the ephemeral-storage limits of its containers app and b, or write less, /,
+    evidence: [
+      'status.reason is Evicted: Pod was rejected: Pod ephemeral local storage usage exceeds the total limit of containers 4Mi.',
+      'the limits count the files that the containers write, their logs, and the emptyDir volumes on the disk',
+    ],
   },
   'a Pod whose container exceeded its own limit for the disk': {
     status: rejected('Evicted', 'Container app exceeded its local ephemeral storage limit "2Mi". '),
     sentence: /than the ephemeral-storage limit of its container app, 2Mi\.$/,
     advice: /^raise the ephemeral-storage limit of its container app, or write less, /,
+    evidence: [
+      'status.reason is Evicted: Pod was rejected: Container app exceeded its local ephemeral storage limit "2Mi".',
+      'the limit counts the files that the container writes, and its logs',
+    ],
   },
   'a critical Pod for which no other Pod can be evicted': {
     status: rejected('UnexpectedAdmissionError', 'Unexpected error while attempting to recover from admission failure'),

@@ -120,7 +120,7 @@ const lastLinesOf = (message: string): string =>
  */
 export function endText(end: EntryEnd): string {
   const { reason, exitCode, message, ran, started, isRetry } = end;
-  if (reason === UNSEEN) return 'its end was not seen';
+  if (reason === UNSEEN) return 'its end is not recorded';
   const lacking = withoutImage(end);
   if (lacking !== undefined)
     return `could not start, its image ${end.image && `${end.image} `}${lackOfImage(lacking.status)}`;
@@ -155,16 +155,16 @@ const FATES = [
   'given up',
   'lost with the sandbox',
   'cut off',
-  'running when last seen',
+  'running when last recorded',
   'did not run',
 ] as const;
 type Fate = (typeof FATES)[number];
-const PASSIVE: readonly Fate[] = ['given up', 'lost with the sandbox', 'cut off', 'running when last seen'];
+const PASSIVE: readonly Fate[] = ['given up', 'lost with the sandbox', 'cut off', 'running when last recorded'];
 const OF_REASONS: Readonly<Record<string, Fate>> = {
   DeadlineExceeded: 'timed out',
   GivenUp: 'given up',
   SandboxLost: 'lost with the sandbox',
-  [UNSEEN]: 'running when last seen',
+  [UNSEEN]: 'running when last recorded',
 };
 
 function fateOf({ reason, exitCode, message, ran }: EntryEnd): Fate | undefined {

@@ -19,7 +19,7 @@ import {
 } from './explain-fixtures.ts';
 
 const LOSS =
-  "the program of lifepod was replaced while the engine runs: type 'kill 7', which leaves its Pods running, then 'lifepod up --detach'";
+  "the program of lifepod was replaced while the engine was running: type 'kill 7', which leaves its Pods running, then 'lifepod up --detach'";
 
 /** Returns the status of a Pod that runs again. Its previous run began `secondsAgo` seconds ago, and was lost. */
 const lostRun = (secondsAgo?: number) => ({
@@ -365,14 +365,13 @@ explains({
     status: { containerStatuses: [waiting('app', 'ErrImagePull', 'none', { image: '' })] },
     sentence: /^p waits for the image 2fbe93322ebd of its container app/,
     advice:
-      /^2fbe93322ebd reads like the ID of an image, which the node cannot pull: if 'lifepod image list' shows it on this node, set imagePullPolicy: IfNotPresent, and recreate the Pod; otherwise use the name of the image$/,
+      /^2fbe93322ebd reads like the ID of an image, which the node cannot pull: if 'lifepod image list' shows this ID on the node, set imagePullPolicy: IfNotPresent, and recreate the Pod; otherwise use the name of the image$/,
   },
   'an image that is given by an ID that is not on the node': {
     spec: { containers: [{ name: 'app', image: `sha256:${'0a'.repeat(32)}` }] },
     status: { containerStatuses: [waiting('app', 'ErrImagePull', 'none', { image: '' })] },
     sentence: /cannot be pulled/,
-    advice:
-      /reads like the ID of an image, which the node cannot pull: use the name of an image, such as '.*' shows them$/,
+    advice: /reads like the ID of an image, which the node cannot pull: use a name that '.*' shows$/,
   },
   'a missing image with imagePullPolicy Never': {
     status: { containerStatuses: [waiting('app', 'ErrImageNeverPull', 'absent')] },
@@ -1028,10 +1027,10 @@ explains({
       [1, 'Gone'],
     ],
     sentence:
-      'p has been gone since 11:59:59 UTC: it was deleted, and after 5.00s of the 30.0s allowed it was deleted by force, with a grace period of 0, so its defer container last did not run; its defer container hang was running when last seen.',
+      'p has been gone since 11:59:59 UTC: it was deleted, and after 5.00s of the 30.0s allowed it was deleted by force, with a grace period of 0, so its defer container last did not run; its defer container hang was running when last recorded.',
     evidence: [
       'a grace period of 0 comes from kubectl delete --grace-period=0 --force, or from terminationGracePeriodSeconds: 0',
-      'defer container hang: its end was not seen',
+      'defer container hang: its end is not recorded',
       `defer container last: did not run, ${NO_GRACE}`,
     ],
     advice: /^do by hand what last would have done\ncheck whether hang did all its work, and do the rest by hand\n/,
@@ -1176,6 +1175,6 @@ explains({
     gone: true,
     steps: [[60, 'Started', of('app')]],
     sentence: 'p is gone, and its record ends before its end was seen, at 11:59:00 UTC.',
-    evidence: ['container app: its end was not seen'],
+    evidence: ['container app: its end is not recorded'],
   },
 });

@@ -239,7 +239,7 @@ function lastRuns(steps: readonly Transition[], recorded: readonly Transition[])
     const what = called({ kind, name });
     const entry = kind === 'defer' ? endInRecord(name, recorded) : undefined;
     if (entry !== undefined) return `${what}: ${endText(entry)}`;
-    if (type === 'Started' || isLoss(step)) return `${what}: its end was not seen`;
+    if (type === 'Started' || isLoss(step)) return `${what}: its end is not recorded`;
     const runs = attempt > 0 ? `, after ${attempt + 1} runs` : '';
     return `${what}: exit code ${exitCode} (${reason})${runs}`;
   });

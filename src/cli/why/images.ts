@@ -151,8 +151,8 @@ function ofId(subject: Advised, shown: Shown): Action {
   const list = `'${subject.hints.engine('image list')}'`;
   const advice =
     pullPolicyOf(subject.pod, shown) === 'Always'
-      ? `if ${list} shows it on this node, set ${policyField(subject.pod, [shown])}: IfNotPresent${recreate(subject)}; otherwise use the name of the image`
-      : `use the name of an image, such as ${list} shows them`;
+      ? `if ${list} shows this ID on the node, set ${policyField(subject.pod, [shown])}: IfNotPresent${recreate(subject)}; otherwise use the name of the image`
+      : `use a name that ${list} shows`;
   return {
     description: `${wantedImage(subject.pod, shown).reference} reads like the ID of an image, which the node cannot pull: ${advice}`,
   };

@@ -122,7 +122,11 @@ function ownLimit({ spec }: Living['pod'], message: string): Finding | undefined
   const limits = `ephemeral-storage limit${names.length === 1 ? '' : 's'} of its container${names.length === 1 ? '' : 's'} ${listed(names)}`;
   return {
     cause: `its node evicted it, because it wrote more to the disk than the ${limits}, ${own ?? total}${names.length === 1 ? '' : ' in total'}`,
-    evidence: ['the files that its containers write, their logs and emptyDir volumes on the disk count'],
+    evidence: [
+      container === undefined
+        ? `the limit${names.length === 1 ? ' counts' : 's count'} the files that the containers write, their logs, and the emptyDir volumes on the disk`
+        : 'the limit counts the files that the container writes, and its logs',
+    ],
     actions: [recreate(`raise the ${limits}, or write less`)],
   };
 }

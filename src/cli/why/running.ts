@@ -100,7 +100,7 @@ export function explainUnready(subject: Living, shown: Shown): Explanation {
     return {
       sentence: `${name} is not ready: the ${kind} probe of ${called(shown)} cannot run, because ${loss}.`,
       evidence: eventLine(event, subject),
-      actions: [{ description: 'restart the engine in this way: the probe then runs again' }],
+      actions: [{ description: 'restart the engine as the first sentence says; the node then runs the probe again' }],
     };
   const isFailing = event !== undefined || failing !== undefined;
   return {

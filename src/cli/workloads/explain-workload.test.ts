@@ -255,7 +255,7 @@ test('a Deployment that is paused during a rollout is explained as paused, and c
   const explained = (status: object) =>
     explainByPod(given({ title: 'deployment/x', object: web(status), pods: [good] }), good, found);
   expect(explained({ replicas: 1 })).toEqual({
-    sentence: 'deployment/x is paused during a rollout (0 of its 1 Pods have its current template): good is running.',
+    sentence: 'deployment/x is paused during a rollout (Pods with the current template: 0 of 1): good is running.',
     evidence: [],
     actions: [{ description: 'resume it', command: 'kubectl rollout resume deployment/x -n n' }],
   });

@@ -23,7 +23,7 @@ interface WorkloadObject extends KubeObject {
 }
 
 const MOST_PODS = 10;
-const WITHOUT_PODS = 'it has no Pods any more';
+const WITHOUT_PODS = 'it no longer has Pods';
 
 const isReady = ({ status }: Pod): boolean =>
   status?.conditions?.some(({ type, status: value }) => type === 'Ready' && value === 'True') === true;

@@ -47,7 +47,7 @@ test('a failed Job without Pods is explained as failed, with its last Pod and wh
   ];
   expect(explain(job('x', 'Failed', 'DeadlineExceeded'), events)).toEqual({
     sentence: 'job/x has failed: DeadlineExceeded, it is said.',
-    evidence: ['it has no Pods any more'],
+    evidence: ['it no longer has Pods'],
     actions: [
       { description: 'see how its last Pod ended', command: 'lifepod why x-1 -n n' },
       {
@@ -72,7 +72,7 @@ test.each(['BackoffLimitExceeded', 'FailedIndexes'])('a Job that failed by %s mu
 test('a complete Job without Pods is explained as complete', () => {
   expect(explain(job('x', 'Complete', 'CompletionsReached'))).toEqual({
     sentence: 'job/x is complete: nothing is left to do.',
-    evidence: ['it has no Pods any more'],
+    evidence: ['it no longer has Pods'],
     actions: [],
   });
 });

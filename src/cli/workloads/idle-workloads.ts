@@ -46,7 +46,7 @@ export function pausedRollout(object: KubeObject, hints: Hints): Idleness | unde
   const { replicas: wanted = 1 } = spec;
   const { replicas = 0, updatedReplicas = 0 } = status ?? {};
   if (updatedReplicas >= wanted && replicas <= updatedReplicas) return undefined;
-  const cause = `is paused during a rollout (${updatedReplicas} of its ${wanted} Pods have its current template)`;
+  const cause = `is paused during a rollout (Pods with the current template: ${updatedReplicas} of ${wanted})`;
   return { cause, action: resume(deployment, hints) };
 }
 

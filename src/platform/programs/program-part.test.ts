@@ -11,7 +11,7 @@ test.each([
   await expect(programPart(load)).rejects.toMatchObject({
     code: 500,
     message: expect.stringMatching(
-      /: the program of lifepod was replaced while the engine runs: type 'kill \d+', .* \(in \/.*[^/]: .*absent\.ts/,
+      /: the program of lifepod was replaced while the engine was running: type 'kill \d+', .* \(in \/.*[^/]: .*absent\.ts/,
     ),
   });
 });
@@ -21,7 +21,7 @@ test('other errors of a part of the program are not changed', async () => {
   await expect(programPart(() => Promise.reject(error))).rejects.toBe(error);
 });
 
-const BEGIN = 'the program of lifepod was replaced while the engine runs: ';
+const BEGIN = 'the program of lifepod was replaced while the engine was running: ';
 
 test.each([
   [
@@ -51,7 +51,10 @@ test.each([
 ])('an engine %s whose program was replaced must be restarted', (_kind, engine, env, sentence) => {
   expect(programLoss(engine, env, true)).toBe(sentence);
   expect(programLoss(engine, env, false)).toBe(
-    sentence.replace('replaced while the engine runs: ', 'removed while the engine runs: install lifepod again, then '),
+    sentence.replace(
+      'replaced while the engine was running: ',
+      'removed while the engine was running: install lifepod again, then ',
+    ),
   );
   const message = `Readiness probe errored: Internal error occurred: ${sentence} (in /opt/lifepod: Cannot find module '/x' (y))`;
   expect(programLossIn(message)).toBe(sentence);

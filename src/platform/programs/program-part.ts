@@ -30,7 +30,7 @@ export function programLoss(
   isPresent = existsSync(argv[1] ?? ''),
 ): string {
   const lost = isPresent ? 'replaced' : 'removed';
-  return `the program of lifepod was ${lost} while the engine runs: ${isPresent ? '' : 'install lifepod again, then '}${restart(pid, argv, env)}`;
+  return `the program of lifepod was ${lost} while the engine was running: ${isPresent ? '' : 'install lifepod again, then '}${restart(pid, argv, env)}`;
 }
 
 function restart(pid: number, argv: readonly string[], env: NodeJS.ProcessEnv): string {
@@ -51,4 +51,4 @@ function optionOf(argv: readonly string[], option: string): string | undefined {
 
 /** Returns the sentence of programPart() that a message, such as that of a failed probe, contains. */
 export const programLossIn = (message: string): string | undefined =>
-  /the program of lifepod was (?:replaced|removed) while the engine runs: .*?(?= \(in \/)/.exec(message)?.[0];
+  /the program of lifepod was (?:replaced|removed) while the engine .*?(?= \(in \/)/.exec(message)?.[0];

@@ -59,7 +59,7 @@ const MESSAGES: readonly [RegExp, (found: RegExpExecArray) => Cause][] = [
     /^failed to provision volume with StorageClass ".*?": (.*)$/,
     ([, error]) => ({
       why: `no volume could be created for it: ${error}`,
-      action: seeClaim('correct the claim, or what prevents the volume: see the claim'),
+      action: seeClaim('correct the claim, or remove the cause of the error: see the Events of the claim'),
     }),
   ],
 ];
@@ -75,7 +75,7 @@ function causeOf({ claim, events }: UnboundClaim, lacksVolume: boolean): Cause |
     return {
       why: `the PersistentVolume ${named} that its spec.volumeName names does not exist, or is not free`,
       action: (_, { hints }) => ({
-        description: 'create it, or release it from its claim; see whether it exists',
+        description: 'create this PersistentVolume, or delete the other claim that uses it: see whether it exists',
         command: hints.kubectl(`get pv ${named}`),
       }),
     };

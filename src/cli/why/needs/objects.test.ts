@@ -17,7 +17,7 @@ const CONFIG_KEY = `${SET_UP}configmap references non-existent config key: k`;
 const SECRET_KEY = `${SET_UP}references non-existent secret key: k`;
 const edit = (object: string): string =>
   `add the key, and the node retries automatically: kubectl edit ${object} -n n --kubeconfig /k`;
-const NO_CONTAINER = 'refers to the resources of a container other (resourceFieldRef), which the Pod does not have';
+const NO_CONTAINER = 'has a resourceFieldRef to the container other, which the Pod does not have';
 const resourceFieldRef = { containerName: 'other', resource: 'limits.cpu' };
 
 const CASES: Record<string, Case> = {
@@ -80,7 +80,7 @@ const CASES: Record<string, Case> = {
   },
   'variables of a subPathExpr': {
     text: 'missing value for A, B',
-    cause: 'cannot mount a subPathExpr: the variables A and B in it have no value in its env',
+    cause: 'cannot mount a subPathExpr: the env of the container gives its variables A and B no value',
   },
 };
 

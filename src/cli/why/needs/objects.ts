@@ -89,7 +89,7 @@ function missingContainer({ pod }: Needing, text: string): Finding | undefined {
   const isInPod = containersOf(pod).some((each) => each.name === name);
   if (name === undefined || isInPod || !resourceContainers(pod).has(name)) return undefined;
   return {
-    cause: `refers to the resources of a container ${name} (resourceFieldRef), which the Pod does not have`,
+    cause: `has a resourceFieldRef to the container ${name}, which the Pod does not have`,
     actions: [{ description: 'correct the containerName of the resourceFieldRef, and recreate the Pod' }],
   };
 }
@@ -110,8 +110,10 @@ function missingVariable(text: string): Finding | undefined {
   if (names === undefined) return undefined;
   const are = names.includes(', ');
   return {
-    cause: `cannot mount a subPathExpr: the variable${are ? 's' : ''} ${listed(names.split(', '))} in it ${are ? 'have' : 'has'} no value in its env`,
-    actions: [{ description: 'set the variable in its env, or correct the subPathExpr, and recreate the Pod' }],
+    cause: `cannot mount a subPathExpr: the env of the container gives its variable${are ? 's' : ''} ${listed(names.split(', '))} no value`,
+    actions: [
+      { description: 'set the variable in the env of the container, or correct the subPathExpr, and recreate the Pod' },
+    ],
   };
 }
 
