@@ -64,6 +64,12 @@ test('a session is cut if a Pod of its manifests was deleted before it had ended
   ]);
 });
 
+test('a session is cut if a Job of its manifests was deleted before it had finished', () => {
+  const cut = (status?: string, gone: string[] = []): boolean =>
+    isCut(state([], [job('j', status)], { ending: new Set(['j']), gone }));
+  expect([cut(), cut(undefined, ['j']), cut('Complete', ['j'])]).toEqual([false, true, false]);
+});
+
 describe('a session is over', () => {
   test.each<[string, SessionState, boolean]>([
     ['when all Pods have ended', state([pod('a', 'Succeeded'), pod('b', 'Failed')]), true],

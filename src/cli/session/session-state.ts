@@ -1,8 +1,6 @@
 /**
  * Decides from the Pods and Jobs of a session whether everything has ended, which exit code the session has, and what keeps a Pod from
- * starting. Pure.
- *
- * Source of the exit codes: docker compose and docker run, whose exit code is that of the container that failed (behavior).
+ * starting. Pure. Source of the exit codes: docker compose and docker run (behavior), whose code is that of the container that failed.
  */
 import { hasEnded } from '../../api/core/v1/pod/status/final-phase.ts';
 import type { ContainerStateTerminated, CoreV1Event, Job, Node, Pod } from '../../api/generated/types.ts';
@@ -44,10 +42,7 @@ export interface Seen<T> {
   isGone: boolean;
 }
 
-/**
- * Returns whether all Pods and Jobs of the manifests have ended or been deleted, and no object is endless, such as a Deployment. A session
- * without Pods and Jobs in its manifests never ends by itself.
- */
+/** Returns whether all Pods and Jobs of the manifests have ended or been deleted; false if there are none, or if an object is endless. */
 export function isOver({ isComplete, hasEndless, ending, pods, jobs }: SessionState): boolean {
   if (!isComplete || hasEndless || ending.size === 0) return false;
   return [...ending].every((uid) => {
@@ -71,9 +66,13 @@ function hasFailed(pod: Seen<Pod>, jobs: SessionState['jobs']): boolean {
   return controller === undefined || (job !== undefined && hasJobFailed(job.object));
 }
 
-/** Returns whether a Pod of the manifests was deleted before it had ended. The session itself deletes no Pod before the session is over. */
-export const isCut = ({ ending, pods }: SessionState): boolean =>
-  [...ending].some((uid) => pods.get(uid)?.object.metadata.deletionTimestamp !== undefined);
+/** Returns whether a Pod or Job of the manifests was deleted before it had ended. The session deletes none before it is over. */
+export const isCut = ({ ending, pods, jobs }: SessionState): boolean =>
+  [...ending].some((uid) => {
+    const [pod, job] = [pods.get(uid), jobs.get(uid)];
+    const isDeleted = job?.isGone === true || (pod ?? job)?.object.metadata.deletionTimestamp !== undefined;
+    return isDeleted && !(job !== undefined && isJobFinished(job.object));
+  });
 
 export interface Failure {
   uid: string;

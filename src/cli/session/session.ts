@@ -276,11 +276,13 @@ async function untilOver(
     say(`lifepod: ${givenUp(because, start)}`);
     return 1;
   }
+  // While the last log lines are printed, another process may delete Pods that have ended.
+  const wasCut = isCut(watched.state());
   await Promise.race([watched.settled().then(logsEnded), stopped]);
   const failure = firstFailure(watched.state());
   if (failure !== undefined) failed(failure);
   // A Pod that `lifepod down` ends has not failed if its program exits with 0 after SIGTERM.
-  return failure?.exitCode ?? (isCut(watched.state()) && isEndedByDown(dataDir, record) ? 1 : undefined);
+  return failure?.exitCode ?? (wasCut && isEndedByDown(dataDir, record) ? 1 : undefined);
 }
 
 function failureReports({ say, detail }: Session): (failure: Failure) => void {
