@@ -33,6 +33,11 @@ explains({
     sentence: /^p waits: its sandbox cannot be created, OCI runtime create failed/,
     advice: /^wait: /,
   },
+  'a container that other memory of its Pod or of the machine keeps from starting': {
+    spec: { containers: [limited('app', '256Mi')], restartPolicy: 'Never' },
+    status: { phase: 'Failed', containerStatuses: [status('app', { state: terminated(128, 'StartError', KILLED) })] },
+    sentence: /^p has failed: container app cannot be started, OCI runtime create failed: .* init was OOM-killed/,
+  },
   'a sandbox that no memory limit affects': {
     ...sandbox(NO_GROUP, limited('app', '1k'), container('more')),
     sentence: /^p waits: its sandbox cannot be created, OCI runtime create failed/,

@@ -16,7 +16,7 @@ export function memoryLimit(pod: Pod, name: string): string | undefined {
   return own ?? ofPod;
 }
 
-/** Messages whose only possible cause is a memory limit. Source: runc's messages. */
+/** runc is also killed if other memory of the Pod fills the group, such as files in an emptyDir volume. Source: runc's messages. */
 const TOO_LOW = /init was OOM-killed|unable to set memory limit to \d+ \(current usage/;
 /** On cgroup v1, a new group uses memory of the Pod's group. The text is the same if the machine lacks memory. Source: runc. */
 const NO_GROUP = /unable to apply cgroup configuration: .*cannot allocate memory/;
@@ -33,7 +33,7 @@ export function tooLowLimit(pod: Pod, container: string | undefined, text: strin
   const ofPod = sum && formatQuantity(sum);
   const limit = (container === undefined ? undefined : memoryLimit(pod, container)) ?? ofPod;
   if (limit === undefined) return undefined;
-  if (!TOO_LOW.test(text) && (parseQuantity(limit)?.nano ?? 0n) >= ENOUGH_NANO) return undefined;
+  if ((parseQuantity(limit)?.nano ?? 0n) >= ENOUGH_NANO) return undefined;
   const unit = limit.endsWith('m') ? ' (m means a thousandth of a byte, Mi means 1024 * 1024 bytes)' : '';
   const isSum = container === undefined && (pod.spec?.containers.length ?? 0) > 1;
   const whose = isSum ? `the memory limits of its containers, ${limit} in total,` : `its memory limit of ${limit}`;
