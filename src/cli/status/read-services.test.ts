@@ -47,6 +47,12 @@ test('a Service without an address is a trouble with the cause from its Event, o
     'three has no address',
     'two has no address: port TCP/80 is in use',
   ]);
+  backend.failNext('list events', forbidden(EVENTS, '', 'no'));
+  const withoutEvents = await read(60_000);
+  expect(withoutEvents.troubles.map(({ message }) => message).sort()).toEqual([
+    'three has no address',
+    'two has no address',
+  ]);
   backend.failNext('list services', forbidden(SERVICES, '', 'no'));
   expect((await read(0)).unread).toEqual([
     expect.stringMatching(/^Services: .*: those without an address are not reported$/),

@@ -26,7 +26,17 @@ export async function readServices(
     const pending = items.filter((service) => isBalanced(service) && !hasIngress(service));
     if (pending.length === 0) return { troubles: [], unread: [] };
     const fieldSelector = 'reason=SyncLoadBalancerFailed';
-    const events = (await client.resource<CoreV1Event>(EVENTS).list({ ...where, fieldSelector })).items;
+    // A user who may not read Events sees the Services without the cause.
+    const events = await client
+      .resource<CoreV1Event>(EVENTS)
+      .list({ ...where, fieldSelector })
+      .then(
+        ({ items: found }) => found,
+        (error: unknown) => {
+          if (isApiError(error, 'Forbidden')) return [];
+          throw error;
+        },
+      );
     const troubles = pending.flatMap((service) => {
       const { name, namespace: within = 'default', uid, creationTimestamp } = service.metadata;
       const event = events
