@@ -20,7 +20,10 @@ hand_over() {
   local created
   if [ "$(id -u)" = 0 ] && [ "$(stat -c %u .)" != 0 ]; then
     for created in node_modules src/api/generated; do
-      [ ! -e "$created" ] || chown -hR --reference=. "$created"
+      # A link inside the path could lead to files of others.
+      [ "$(realpath -m "$created")" != "$(pwd -P)/$created" ] || [ ! -e "$created" ] ||
+        find "$created" ! -user "$(stat -c %u .)" -exec chown -h --reference=. {} + ||
+        say "not all files in $PWD/$created could be given to the owner of $PWD"
     done
   fi
 }
@@ -30,7 +33,7 @@ require_own_files() {
   local file
   for file in node_modules src/api/generated dist lifepod-*.tgz; do
     [ ! -e "$file" ] || [ -O "$file" ] || [ -w "$file" ] || [ -L "$file" ] ||
-      fail "$PWD/$file belongs to $(stat -c %U "$file"), probably because a command with sudo created it: run 'sudo chown -R $(id -un 2>/dev/null): $PWD', then run the setup again"
+      fail "$PWD/$file belongs to $(stat -c %U "$file"), probably because a command with sudo created it: run 'sudo chown -R $(id -un 2>/dev/null): ${PWD@Q}', then run the setup again"
   done
 }
 
@@ -57,7 +60,9 @@ install_npm_packages() {
   # The messages show the address without the user name and the password that it may contain.
   registry=$(npm config get registry | sed 's#//[^/]*@#//#') || registry="npm's registry"
   say "installing the npm packages of package-lock.json (Node.js 24, the libraries, the test tools) from $registry, which needs the network"
-  npm ping --fetch-retries=0 --fetch-timeout=5000 --loglevel=silent >/dev/null 2>&1 ||
+  # A registry may refuse the ping with a status such as 404 and still serve packages.
+  ! npm ping --fetch-retries=0 --fetch-timeout=5000 --loglevel=error 2>&1 >/dev/null |
+    grep -qE 'ENOTFOUND|ECONNREFUSED|EAI_AGAIN|ETIMEDOUT|ENETUNREACH|EHOSTUNREACH|network timeout' ||
     say "$registry does not answer: npm may try for minutes, and then fail unless its cache has all packages; check the network"
   # npm's own pauses between attempts, of up to a minute, would leave a machine without a network silent for minutes.
   npm install --no-save --no-audit --no-fund --loglevel=error --fetch-retries=3 \
