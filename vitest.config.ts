@@ -39,7 +39,7 @@ const REAL = { ...ENGINES, testTimeout: 180_000 };
  * The numbers of workers are those with which two cores are busy all the time: unit tests seldom wait, tests of real containers often do.
  * Files with an engine of their own wait most, for its start and its end.
  */
-const WORKERS = { unit: 3, shared: 3, own: 5 };
+const WORKERS = { unit: 3, shared: 4, own: 5 };
 
 /**
  * The files of `unit` use no system resources, and share the modules that a worker has loaded. `delayed` runs those of the registry
