@@ -61,9 +61,11 @@ install_npm_packages() {
   registry=$(npm config get registry | sed 's#//[^/]*@#//#') || registry="npm's registry"
   say "installing the npm packages of package-lock.json (Node.js 24, the libraries, the test tools) from $registry, which needs the network"
   # A registry may refuse the ping with a status such as 404 and still serve packages.
-  ! npm ping --fetch-retries=0 --fetch-timeout=5000 --loglevel=error 2>&1 >/dev/null |
-    grep -qE 'ENOTFOUND|ECONNREFUSED|EAI_AGAIN|ETIMEDOUT|ENETUNREACH|EHOSTUNREACH|network timeout' ||
+  local ping
+  ping=$(npm ping --fetch-retries=0 --fetch-timeout=5000 --loglevel=error 2>&1 >/dev/null) || true
+  if grep -qE 'ENOTFOUND|ECONNREFUSED|EAI_AGAIN|ETIMEDOUT|ENETUNREACH|EHOSTUNREACH|network timeout' <<<"$ping"; then
     say "$registry does not answer: npm may try for minutes, and then fail unless its cache has all packages; check the network"
+  fi
   # npm's own pauses between attempts, of up to a minute, would leave a machine without a network silent for minutes.
   npm install --no-save --no-audit --no-fund --loglevel=error --fetch-retries=3 \
     --fetch-retry-mintimeout=1000 --fetch-retry-maxtimeout=5000 >/dev/null ||

@@ -135,7 +135,8 @@ test('the setup names the registry of npm that does not answer, without the name
   const worktree = join(folder, 'worktree');
   mkdirSync(worktree);
   symlinkSync(join(REPOSITORY, 'scripts'), join(worktree, 'scripts'));
-  const npm = "#!/bin/sh\n[ $1 = config ] && echo 'https://user:p@ssword@localhost/npm/'\n";
+  const npm =
+    "#!/bin/sh\n[ $1 = config ] && exec echo 'https://user:p@ssword@localhost/npm/'\necho 'npm error code ECONNREFUSED' >&2\nfalse\n";
   writeFileSync(join(folder, 'npm'), npm, { mode: 0o755 });
   const PATH = `${folder}:${process.env['PATH']}`;
   const result = await runCommand('bash', [join(worktree, 'scripts/setup.sh')], { env: { ...process.env, PATH } });
