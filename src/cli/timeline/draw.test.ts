@@ -393,24 +393,30 @@ test('the timeline shows defer containers in the order of their list, although t
   expect(rows.map((line) => line.slice(0, 12).trim())).toEqual(['defer pre', 'post', 'last']);
 });
 
-test('the timeline shows no back-off of a container after its last end, or after the termination has begun', () => {
-  const steps = [
-    step(0, 'SandboxReady'),
-    step(100, 'Started', 'app#0'),
-    step(200, 'Started', 'crash#0'),
-    step(300, 'Exited', 'crash#0', { exitCode: 3 }),
-    step(300, 'BackOff', 'crash#0', until(20_000)),
-    step(1200, 'TerminationBegan', '', { reason: 'Deleted', ...until(19_000) }),
-    step(1250, 'Pulling', 'defer:pre#0'),
-    step(1300, 'PullFailed', 'defer:pre#0'),
-    step(1300, 'DeferEnded', 'defer:pre', { exitCode: 128, reason: 'Error' }),
-  ];
-  const rows = drawLife(steps, options).filter((line) => /^(defer pre| {6}crash)/.test(line));
-  expect(rows.map((line) => line.replace(/ {2,}/g, ' '))).toEqual([
-    expect.stringMatching(/crash ·*█*3░{9,22} [┃ ]*exit 3$/),
-    expect.stringMatching(/^defer pre [·▒░]{1,4} [┃ ]*not started$/),
-  ]);
-});
+test.each([
+  ['a new record', 1300],
+  ['a record of an older version, with an end in whole seconds', 1000],
+])(
+  'the timeline of %s shows no back-off of a container after its last end, or after the termination has begun',
+  (_, endAt) => {
+    const steps = [
+      step(0, 'SandboxReady'),
+      step(100, 'Started', 'app#0'),
+      step(200, 'Started', 'crash#0'),
+      step(300, 'Exited', 'crash#0', { exitCode: 3 }),
+      step(300, 'BackOff', 'crash#0', until(20_000)),
+      step(1200, 'TerminationBegan', '', { reason: 'Deleted', ...until(19_000) }),
+      step(1250, 'Pulling', 'defer:pre#0'),
+      step(1300, 'PullFailed', 'defer:pre#0'),
+      step(endAt, 'DeferEnded', 'defer:pre', { exitCode: 128, reason: 'Error' }),
+    ];
+    const rows = drawLife(steps, options).filter((line) => /^(defer pre| {6}crash)/.test(line));
+    expect(rows.map((line) => line.replace(/ {2,}/g, ' '))).toEqual([
+      expect.stringMatching(/crash ·*█*3░{9,22} [┃ ]*exit 3$/),
+      expect.stringMatching(/^defer pre [·▒░]{1,4} [┃ ]*not started$/),
+    ]);
+  },
+);
 
 test('the timeline does not name an earlier deadline that reads like the last one', () => {
   const steps = [

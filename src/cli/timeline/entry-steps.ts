@@ -21,3 +21,14 @@ export const entriesOf = (recorded: readonly Transition[]): string[] => [
     ),
   ),
 ];
+
+/**
+ * Returns the steps of one container with the end of an entry as the last step. In records of older versions, the end of an entry without a
+ * run has the time of its status, whose whole seconds may precede earlier steps. `own`: sorted by time.
+ */
+export function withLastEnd(own: readonly Transition[]): readonly Transition[] {
+  const end = own.findLast(({ type }) => type === 'DeferEnded');
+  const last = own.at(-1);
+  if (end === undefined || last === undefined || last.at - end.at >= 1000) return own;
+  return [...own.filter((step) => step !== end), { ...end, at: last.at }];
+}

@@ -3,7 +3,7 @@ import { GIVEN_UP } from '../../lifecycle/defer.ts';
 import type { ContainerKind, Transition } from '../../lifecycle/types.ts';
 import { END_UNKNOWN } from '../../lifecycle/view.ts';
 import type { Millis } from '../../machinery/time.ts';
-import { inListOrder } from './entry-steps.ts';
+import { inListOrder, withLastEnd } from './entry-steps.ts';
 import { hasEnded, isOfEarlier } from './sandbox-ends.ts';
 
 /**
@@ -173,7 +173,8 @@ const BEGINS: Readonly<Record<string, BarKind>> = {
 
 const IDLE: readonly unknown[] = ['waiting', 'backoff'];
 
-function containerRow(named: Named, own: readonly Transition[], all: readonly Transition[], end: Millis): Row {
+function containerRow(named: Named, given: readonly Transition[], all: readonly Transition[], end: Millis): Row {
+  const own = withLastEnd(given);
   const { name, kind, isGivenUp = false } = named;
   const row: Row = { name, kind, bars: [], marks: [], exits: [], state: '' };
   // A defer container waits from the beginning of the termination, other containers from the time at which the sandbox is ready.
