@@ -122,6 +122,21 @@ explains({
     sentence:
       'p is not scheduled: its PersistentVolumeClaim data is not bound, because no PersistentVolume fits it, and its StorageClass manual creates none.',
   },
+  'a claim without a volume, beside one whose class the user may not read': {
+    spec: spec('data', 'late'),
+    status: unscheduled(NO_VOLUME),
+    unboundClaims: [
+      unbound('data', { storageClassName: 'manual', storageClass: MANUAL, event: WAITS }),
+      unbound('late', { storageClassName: 'fast', event: WAITS }),
+    ],
+    sentence: /PersistentVolumeClaim data is not bound, because (?!.*late)/,
+  },
+  'a claim without a volume whose class the user may not read': {
+    spec: spec('late'),
+    status: unscheduled(NO_VOLUME),
+    unboundClaims: [unbound('late', { storageClassName: 'fast', event: WAITS })],
+    sentence: 'p is not scheduled: its PersistentVolumeClaim late is not bound, because no PersistentVolume fits it.',
+  },
   'a claim for which no volume can be created after the scheduler has chosen a node': {
     spec: spec('data'),
     unboundClaims: [

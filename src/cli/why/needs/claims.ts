@@ -64,7 +64,7 @@ const MESSAGES: readonly [RegExp, (found: RegExpExecArray) => Cause][] = [
   ],
 ];
 
-function causeOf({ claim, events }: UnboundClaim, lacksVolume: boolean): Cause | undefined {
+function causeOf({ claim, events, storageClass }: UnboundClaim, lacksVolume: boolean): Cause | undefined {
   const message = oneLine(eventOf({ events }, REASONS)?.message);
   for (const [pattern, cause] of MESSAGES) {
     const found = pattern.exec(message);
@@ -81,7 +81,7 @@ function causeOf({ claim, events }: UnboundClaim, lacksVolume: boolean): Cause |
     };
   if (lacksVolume)
     return {
-      why: `no PersistentVolume fits it, and its StorageClass ${claim.spec?.storageClassName} creates none`,
+      why: `no PersistentVolume fits it${storageClass === undefined ? '' : `, and its StorageClass ${claim.spec?.storageClassName} creates none`}`,
       action: CREATE_VOLUME,
     };
   return message === '' ? undefined : { why: message, action: seeClaim('see the claim') };
@@ -102,9 +102,12 @@ const createsVolumes = ({ storageClass }: UnboundClaim): boolean =>
  * volume for a claim whose binding waits for the scheduler.
  */
 export function unboundFinding(subject: Living, lacksVolume: boolean): UnboundFinding | undefined {
-  const unbound = (subject.unboundClaims ?? []).filter((each) =>
+  const candidates = (subject.unboundClaims ?? []).filter((each) =>
     lacksVolume ? waitsForPod(each) && !createsVolumes(each) : !waitsForPod(each),
   );
+  // The class of a claim is not known if the user may not read classes. It may create volumes.
+  const certain = candidates.filter(({ storageClass }) => storageClass !== undefined);
+  const unbound = lacksVolume && certain.length > 0 ? certain : candidates;
   if (unbound.length === 0) return undefined;
   const causes = unbound.map((each) => ({ name: each.claim.metadata.name, cause: causeOf(each, lacksVolume) }));
   return {
