@@ -374,6 +374,21 @@ explains({
     evidence: ['container app: exit code 137 (Error)', 'container app ignored its stop signal until it was killed'],
     advice: /^delete it: .*\nthen run it again .*\nfor the next Pod: make the program handle SIGTERM.*\nsee its life: /,
   },
+  'a sidecar that ignored its stop signal': {
+    spec: { containers: [container('app')], initContainers: [container('log', { restartPolicy: 'Always' })] },
+    status: { ...failed(1, 'Error'), initContainerStatuses: [status('log', { state: terminated(137, 'Error') })] },
+    steps: [
+      [60, 'Started', { container: 'log', containerKind: 'init', attempt: 0 }],
+      [8, 'StopSignal', { container: 'log', containerKind: 'init', attempt: 0, ...until(-4) }],
+      [4, 'Exited', { container: 'log', containerKind: 'init', attempt: 0, exitCode: 137, reason: 'Error' }],
+    ],
+    sentence: /^p has failed: /,
+    evidence: [
+      'sidecar container log: exit code 137 (Error)',
+      'container app: exit code 1 (Error)',
+      'sidecar container log ignored its stop signal until it was killed',
+    ],
+  },
   'entries that were being started when their time was over': {
     spec: { deferContainers: [container('pre'), container('next'), container('post')] },
     status: {

@@ -106,10 +106,11 @@ function endsOf(subject: Living) {
 }
 
 /** Returns a line for each container that ignored its stop signal, except the one that the sentence names. */
-const deafEvidence = ({ transitions }: Living, named: string | undefined): { name: string; line: string }[] =>
-  deafExits(transitions).flatMap(({ container: name = '', containerKind: kind = 'app' }) =>
-    name === named ? [] : [{ name, line: `${called({ kind, name })} ignored its stop signal until it was killed` }],
-  );
+const deafEvidence = (subject: Living, named: string | undefined): { name: string; line: string }[] =>
+  deafExits(subject.transitions).flatMap(({ container: name = '', containerKind: kind = 'app' }) => {
+    const shown = shownContainers(subject).find((each) => each.name === name) ?? { kind, name };
+    return name === named ? [] : [{ name, line: `${called(shown)} ignored its stop signal until it was killed` }];
+  });
 
 const seeFailedEntry = (subject: Living, entries: readonly EntryEnd[]): Action[] => {
   const failed = failedEntry(entries);
