@@ -27,6 +27,7 @@ export interface Case {
   nodes?: Node[];
   otherPods?: Pod[];
   unboundClaims?: Living['unboundClaims'];
+  entryNeeds?: Living['entryNeeds'];
   /** The message of the node's Ready condition, which has been False for 12 s. If absent, explain() gets no node. */
   notReady?: string;
   gone?: true;
@@ -135,6 +136,7 @@ export function explains(cases: Record<string, Case>): void {
         nodes: given.nodes,
         otherPods: given.otherPods,
         unboundClaims: given.unboundClaims,
+        entryNeeds: given.entryNeeds,
         rebootedAt: given.rebooted === undefined ? undefined : NOW - given.rebooted * 1000,
         unreported: given.unreported && {
           reportedAt: NOW - given.unreported[0] * 1000,

@@ -373,6 +373,30 @@ explains({
     sentence: /cannot be pulled/,
     advice: /reads like the ID of an image, which the node cannot pull: use a name that '.*' shows$/,
   },
+  'a Pod whose next container needs an image that is not on the node either': {
+    spec: {
+      initContainers: [container('first', { image: 'a:1', imagePullPolicy: 'Never' })],
+      containers: [
+        container('app', { image: 'b:1', imagePullPolicy: 'Never' }),
+        container('same', { image: 'a:1', imagePullPolicy: 'Never' }),
+        container('present', { image: 'c:1', imagePullPolicy: 'Never' }),
+        container('pulled', { image: 'd:1' }),
+      ],
+    },
+    status: {
+      initContainerStatuses: [waiting('first', 'ErrImageNeverPull', 'absent', { image: '' })],
+      containerStatuses: ['app', 'same', 'present', 'pulled'].map((name) =>
+        waiting(name, 'PodInitializing', '', { image: '', containerID: '' }),
+      ),
+    },
+    nodes: [withImages('docker.io/library/c:1')],
+    sentence: /^p waits for the image a:1 of its init container first/,
+    evidence: [
+      'ErrImageNeverPull: absent',
+      'container app waits for this, and its image b:1 is not on the node either',
+    ],
+    advice: /docker save a:1 b:1 > FILE/,
+  },
   'a missing image with imagePullPolicy Never': {
     status: { containerStatuses: [waiting('app', 'ErrImageNeverPull', 'absent')] },
     sentence: /is not on the node and may not be pulled/,

@@ -7,7 +7,8 @@ import { isFinalPhase } from '../../api/core/v1/pod/status/final-phase.ts';
 import { waitingProblem, wantedImage } from '../pod-containers.ts';
 import { explainEnding } from './ending.ts';
 import { explainGone } from './gone.ts';
-import { explainEntryImages } from './images.ts';
+import { explainEntryImages } from './needs/entry-images.ts';
+import { explainEntryNeeds } from './needs/entry-needs.ts';
 import {
   explainDownRuntime,
   explainLostNode,
@@ -43,6 +44,7 @@ const RULES: readonly ((subject: Living) => Explanation | undefined)[] = [
   explainLostNode,
   explainReadiness,
   explainEntryImages,
+  explainEntryNeeds,
   explainTaint,
 ];
 

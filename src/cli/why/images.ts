@@ -3,7 +3,7 @@ import type { ContainerStatus } from '../../api/generated/types.ts';
 import type { Transition } from '../../lifecycle/types.ts';
 import { imageNameRule, normalizeReference, readsLikeId, referenceError } from '../../runtime/images/references.ts';
 import { isMakeable } from '../make-image/makeable.ts';
-import { lacksImage, policyField, pullPolicyOf, wantedImage } from '../pod-containers.ts';
+import { policyField, pullPolicyOf, wantedImage } from '../pod-containers.ts';
 import { isProxyFailure, isUnreachable, pullReason, stoppedRegistry } from '../pull-reason.ts';
 import { type PullOfPod, registryAdvice } from '../registries/registry-advice.ts';
 import {
@@ -14,7 +14,6 @@ import {
   type Explanation,
   inTime,
   type Living,
-  listed,
   loadImage,
   oneLine,
   type Shown,
@@ -26,12 +25,39 @@ export function missingImage(subject: Living, shown: Shown): Explanation {
   const { reason = '', message } = shown.status.state?.waiting ?? {};
   const { reference: image, volume } = wantedImage(subject.pod, shown);
   if (reason === 'InvalidImageName') return invalidName(subject, shown, image, message);
+  const later = laterImages(subject, shown);
   return {
     sentence: `${subject.name} waits for the image ${image} of its ${volume === undefined ? called(shown) : `volume ${volume.name}`}: it ${noImage(subject, shown)}.`,
-    evidence: imageEvidence(subject, shown, reason, message),
-    actions: imageActions(subject, [shown]),
+    evidence: [
+      ...imageEvidence(subject, shown, reason, message),
+      ...later.map(
+        (each) =>
+          `${called(each)} waits for this, and its image ${wantedImage(subject.pod, each).reference} is not on the node either`,
+      ),
+    ],
+    actions: imageActions(subject, [shown, ...later]),
   };
 }
+
+/**
+ * Returns the containers whose images the node has not needed yet and cannot get either, because it is offline or may not pull them, as if
+ * they lacked their images like `shown`. Returns none if it is not known which images the node has.
+ */
+function laterImages(subject: Living, shown: Shown): Shown[] {
+  if (subject.node === undefined || isListCut(subject) || (mayPull(shown) && !isOffline(shown))) return [];
+  const imageOf = (each: Shown): string => wantedImage(subject.pod, each).reference;
+  return shownContainers(subject)
+    .filter((each) => {
+      const isNext = each.kind !== 'defer' && NOT_STARTED.includes(each.status.state?.waiting?.reason ?? '');
+      const isSame = imageOf(each) === imageOf(shown);
+      const cannotPull = mayPull(shown) || pullPolicyOf(subject.pod, each) === 'Never';
+      return isNext && !isSame && cannotPull && !isOnNode(subject, each);
+    })
+    .map((each) => ({ ...each, status: { ...each.status, state: shown.status.state } }));
+}
+
+/** The reasons of containers that wait for others, or have not been started yet. Source: the kubelet of v1.33. */
+const NOT_STARTED = ['PodInitializing', 'ContainerCreating'];
 
 export const invalidNameText = (image: string, shown: Pick<Shown, 'kind' | 'name'>): string =>
   `${JSON.stringify(image)}, the image of its ${called(shown)}, is not a valid image name`;
@@ -58,7 +84,7 @@ export function lackOfImage({ state }: Pick<ContainerStatus, 'state'>): string {
   return `cannot be pulled${why && ` (${why})`}`;
 }
 
-function noImage(subject: Living, shown: Shown): string {
+export function noImage(subject: Living, shown: Shown): string {
   const { status } = shown;
   const next = failedPulls(subject, shown).at(-1)?.deadline;
   const { reason = '' } = status.state?.waiting ?? {};
@@ -92,7 +118,7 @@ function failedPulls({ pod, transitions }: Living, shown: Shown): Transition[] {
     .sort((a, b) => a.at - b.at);
 }
 
-function imageEvidence(subject: Living, shown: Shown, reason: string, message: string | undefined): string[] {
+export function imageEvidence(subject: Living, shown: Shown, reason: string, message: string | undefined): string[] {
   const tries = failedPulls(subject, shown);
   const failed = tries.at(-1);
   const count = `${tries.length} ${tries.length === 1 ? 'attempt' : 'attempts'} failed`;
@@ -270,22 +296,4 @@ function makeImage({ pod, hints }: Advised, shown: readonly Shown[]): Action[] {
       command: hints.engine(`image make ${[...images].join(' ')}`),
     },
   ];
-}
-
-export function explainEntryImages(subject: Living): Explanation | undefined {
-  const entries = shownContainers(subject).filter(({ kind, status }) => kind === 'defer' && lacksImage(status));
-  const [first] = entries;
-  if (first === undefined) return undefined;
-  const others = entries.slice(1).map(({ name }) => name);
-  return {
-    sentence: `${subject.name} runs, but the image ${wantedImage(subject.pod, first).reference} of its ${called(first)} ${noImage(subject, first)}${others.length === 0 ? '' : `; images are also missing for ${listed(others)}`}.`,
-    evidence: [
-      ...entries.flatMap((shown) => {
-        const { waiting } = shown.status.state ?? {};
-        return imageEvidence(subject, shown, waiting?.reason ?? '', waiting?.message);
-      }),
-      'its other containers are not affected: a defer container needs its image only when the Pod ends',
-    ],
-    actions: imageActions(subject, entries),
-  };
 }

@@ -32,6 +32,8 @@ export interface Subject {
   otherPods?: readonly Pod[] | undefined;
   /** The claims of the Pod that are not bound; undefined if the Pod does not wait for claims, or if they were not read. */
   unboundClaims?: readonly UnboundClaim[] | undefined;
+  /** What the environment of the defer containers needs and what does not exist; undefined if this was not read. */
+  entryNeeds?: readonly EntryNeed[] | undefined;
   /** Undefined if the node has reported its state since its engine started, or if this is not known. */
   unreported?: UnreportedNode | undefined;
   /** The start of the node's engine; undefined if it is not recent or not known. */
@@ -53,6 +55,16 @@ export interface UnboundClaim {
   events: readonly CoreV1Event[];
   /** The class of the claim; undefined if it has none, or if the class does not exist or cannot be read. */
   storageClass?: StorageClass | undefined;
+}
+
+export interface EntryNeed {
+  /** The name of the defer container. */
+  entry: string;
+  kind: 'ConfigMap' | 'Secret';
+  /** The name of the object. */
+  name: string;
+  /** The key that the object lacks; absent if the object does not exist. */
+  key?: string;
 }
 
 export interface Action {

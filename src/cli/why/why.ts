@@ -23,6 +23,7 @@ import { explainWorkload } from '../workloads/why-workload.ts';
 import { workloadName } from '../workloads/workloads.ts';
 import { explain } from './explain.ts';
 import { readUnboundClaims } from './needs/read-claims.ts';
+import { readEntryNeeds } from './needs/read-entry-needs.ts';
 import { waitsForPort } from './scheduling.ts';
 import { mayBeCut, rebootOf } from './stops/reboot.ts';
 import type { Action, Explanation } from './subject.ts';
@@ -53,7 +54,7 @@ export async function why(given: string, options: WhyOptions): Promise<void> {
 async function explainLife({ client, hints, engineFolder }: Target, life: PodLife): Promise<Explanation> {
   const { name, namespace, uid, pod, records } = life;
   const nodeName = pod === undefined ? records.at(-1)?.nodeName : pod.spec?.nodeName;
-  const [events, lastLines, nodes, pullSecrets, otherPods, rebootedAt, unboundClaims] = await Promise.all([
+  const [events, lastLines, nodes, pullSecrets, otherPods, rebootedAt, unboundClaims, entryNeeds] = await Promise.all([
     eventsOf(client, namespace, uid),
     pod === undefined ? {} : lastLinesOf(client, pod),
     nodesOf(client, nodeName),
@@ -61,13 +62,14 @@ async function explainLife({ client, hints, engineFolder }: Target, life: PodLif
     pod && waitsForPort(pod) ? podsOf(client) : undefined,
     pod !== undefined && nodeName !== undefined && mayBeCut(pod) ? rebootOf(client, nodeName) : undefined,
     pod && readUnboundClaims(client, pod),
+    pod && readEntryNeeds(client, pod),
   ]);
   const node = pod?.spec?.nodeName === undefined && pod !== undefined ? undefined : nodes?.[0];
   const transitions = transitionsOf(records);
   const now = Date.now();
   const engine = node && engineFolder !== undefined ? engineStartOf(engineFolder, now) : undefined;
   const unreported = node && engine && unreportedNode(node, engine);
-  const cluster = { node, nodes, pullSecrets, otherPods, unboundClaims, unreported, rebootedAt };
+  const cluster = { node, nodes, pullSecrets, otherPods, unboundClaims, entryNeeds, unreported, rebootedAt };
   const read = { ...cluster, events, lastLines, transitions };
   const ofPod = explain({ name, namespace, pod, ...read, hints, now });
   const isLocal = pod !== undefined && engineFolder !== undefined;

@@ -1,7 +1,7 @@
 /** Explains messages of the node about objects and other things of the API that a Pod refers to. Pure. */
-import { containersOf } from '../../../api/core/v1/pod/containers.ts';
+import { type AnyContainer, containersOf } from '../../../api/core/v1/pod/containers.ts';
 import type { Pod, Volume } from '../../../api/generated/types.ts';
-import { type Action, type Living, listed } from '../subject.ts';
+import { type Action, type EntryNeed, type Living, listed } from '../subject.ts';
 
 export interface Finding {
   /** A verb phrase that follows the name of the container or of the Pod and names the cause. */
@@ -11,7 +11,8 @@ export interface Finding {
 
 export type Needing = Pick<Living, 'namespace' | 'hints' | 'pod'>;
 
-type Kind = 'ConfigMap' | 'Secret';
+export const KINDS = ['ConfigMap', 'Secret'] as const;
+export type Kind = (typeof KINDS)[number];
 
 const CREATE: Readonly<Record<Kind, string>> = { ConfigMap: 'create configmap', Secret: 'create secret generic' };
 
@@ -27,6 +28,13 @@ function missingObject({ namespace, hints, pod }: Needing, text: string): Findin
   const [, type, name] = /\b(configmap|secret) "(?:[^"/]*\/)?([^"/]+)" not found/.exec(text) ?? [];
   if (name === undefined) return undefined;
   const kind = type === 'secret' ? 'Secret' : 'ConfigMap';
+  return ofObject({ namespace, hints, pod }, kind, name, RETRIES);
+}
+
+const RETRIES = ', and the node retries automatically';
+
+/** `effect`: a clause after the advice. */
+function ofObject({ namespace, hints, pod }: Needing, kind: Kind, name: string, effect: string): Finding {
   const keys = referencesOf(pod, kind).flatMap((each) => (each.name === name ? keysOf(each) : []));
   const literals = (keys.length > 0 ? [...new Set(keys)] : ['KEY'])
     .map((key) => `--from-literal=${key}=VALUE`)
@@ -35,7 +43,7 @@ function missingObject({ namespace, hints, pod }: Needing, text: string): Findin
     cause: `needs the ${kind} ${name}, which does not exist in namespace ${namespace}`,
     actions: [
       {
-        description: `create the ${kind}, and the node retries automatically`,
+        description: `create the ${kind}${effect}`,
         command: hints.kubectl(`${CREATE[kind]} ${name} -n ${namespace} ${literals}`),
       },
     ],
@@ -45,7 +53,8 @@ function missingObject({ namespace, hints, pod }: Needing, text: string): Findin
 function missingKey({ namespace, hints, pod }: Needing, text: string): Finding | undefined {
   const [, ofVariable, kind, holder] =
     /couldn't find key (\S+) in (ConfigMap|Secret) (?:[^/\s]*\/)?([^\s:,]+)/.exec(text) ?? [];
-  if (ofVariable !== undefined && holder !== undefined) return ofKey(ofVariable, kind as Kind, [holder]);
+  if (ofVariable !== undefined && holder !== undefined)
+    return ofKey({ namespace, hints }, kind as Kind, [holder], ofVariable, RETRIES);
   // Upstream's message about a volume does not name the object, so the names come from the Pod's volumes that require the key.
   const [, type, key] = /references non-existent (config|secret) key: (\S+)/.exec(text) ?? [];
   if (key === undefined) return undefined;
@@ -55,17 +64,29 @@ function missingKey({ namespace, hints, pod }: Needing, text: string): Finding |
   const holders = volumes.flatMap((each) =>
     ofVolume(each, wanted).flatMap((source) => (keysOf(source).includes(key) ? (source.name ?? []) : [])),
   );
-  return holders.length === 0 ? undefined : ofKey(key, wanted, [...new Set(holders)]);
+  return holders.length === 0 ? undefined : ofKey({ namespace, hints }, wanted, [...new Set(holders)], key, RETRIES);
+}
 
-  function ofKey(missing: string, of: Kind, names: readonly string[]): Finding {
-    return {
-      cause: `needs the key ${missing} of the ${of} ${names.join(' or ')}, which does not have this key`,
-      actions: names.map((name) => ({
-        description: 'add the key, and the node retries automatically',
-        command: hints.kubectl(`edit ${of.toLowerCase()} ${name} -n ${namespace}`),
-      })),
-    };
-  }
+function ofKey(
+  { namespace, hints }: Pick<Needing, 'namespace' | 'hints'>,
+  kind: Kind,
+  names: readonly string[],
+  key: string,
+  effect: string,
+): Finding {
+  return {
+    cause: `needs the key ${key} of the ${kind} ${names.join(' or ')}, which does not have this key`,
+    actions: names.map((name) => ({
+      description: `add the key${effect}`,
+      command: hints.kubectl(`edit ${kind.toLowerCase()} ${name} -n ${namespace}`),
+    })),
+  };
+}
+
+/** Explains what a defer container of a running Pod needs and what does not exist. */
+export function entryFinding(subject: Needing, { kind, name, key }: EntryNeed): Finding {
+  const effect = ' before the Pod ends';
+  return key === undefined ? ofObject(subject, kind, name, effect) : ofKey(subject, kind, [name], key, effect);
 }
 
 /** Admission refuses a Pod without its ServiceAccount, so the account has been deleted since. */
@@ -117,7 +138,7 @@ function missingVariable(text: string): Finding | undefined {
   };
 }
 
-interface Reference {
+export interface Reference {
   name?: string | undefined;
   key?: string;
   items?: { key: string }[] | undefined;
@@ -135,12 +156,15 @@ function ofVolume({ configMap, secret, projected }: Volume, kind: Kind): Referen
   return [own, ...sources].filter((each) => each !== undefined);
 }
 
-function referencesOf(pod: Pod, kind: Kind): Reference[] {
-  const variables = containersOf(pod)
-    .flatMap(({ env = [] }) => env)
-    .flatMap(({ valueFrom }): Reference[] => {
-      const reference = kind === 'Secret' ? valueFrom?.secretKeyRef : valueFrom?.configMapKeyRef;
-      return reference === undefined ? [] : [reference];
-    });
-  return [...variables, ...(pod.spec?.volumes ?? []).flatMap((volume) => ofVolume(volume, kind))];
+/** A reference of `envFrom` has no key. */
+export function environmentOf({ env = [], envFrom = [] }: AnyContainer, kind: Kind): Reference[] {
+  const isSecret = kind === 'Secret';
+  const whole = envFrom.map(({ secretRef, configMapRef }) => (isSecret ? secretRef : configMapRef));
+  const keys = env.map(({ valueFrom }) => (isSecret ? valueFrom?.secretKeyRef : valueFrom?.configMapKeyRef));
+  return [...keys, ...whole].filter((each) => each !== undefined);
 }
+
+const referencesOf = (pod: Pod, kind: Kind): Reference[] => [
+  ...containersOf(pod).flatMap((each) => environmentOf(each, kind)),
+  ...(pod.spec?.volumes ?? []).flatMap((volume) => ofVolume(volume, kind)),
+];

@@ -1,0 +1,40 @@
+import { container, explains, READY, running } from '../explain-fixtures.ts';
+
+const COPY =
+  'if the object had what is missing after the first app container had started, the node has a copy and uses it';
+const UNAFFECTED =
+  'its other containers are not affected: a defer container needs these objects only when the Pod ends';
+
+explains({
+  'a running Pod whose defer containers need objects and a key that do not exist': {
+    spec: {
+      deferContainers: [
+        container('bye', {
+          env: [{ name: 'A', valueFrom: { configMapKeyRef: { name: 'settings', key: 'a' } } }],
+          envFrom: [{ configMapRef: { name: 'settings' } }],
+        }),
+        container('last', { env: [{ name: 'B', valueFrom: { secretKeyRef: { name: 'login', key: 'password' } } }] }),
+      ],
+    },
+    status: { phase: 'Running', conditions: READY, containerStatuses: [running('app')] },
+    entryNeeds: [
+      { entry: 'bye', kind: 'ConfigMap', name: 'settings' },
+      { entry: 'last', kind: 'Secret', name: 'login', key: 'password' },
+    ],
+    sentence:
+      'p runs, but its defer container bye needs the ConfigMap settings, which does not exist in namespace n; objects are also missing for last.',
+    evidence: [
+      'defer container last needs the key password of the Secret login, which does not have this key',
+      COPY,
+      UNAFFECTED,
+    ],
+    advice:
+      /^create the ConfigMap before the Pod ends: kubectl create configmap settings -n n --from-literal=a=VALUE\nadd the key before the Pod ends: kubectl edit secret login -n n$/,
+  },
+  'a running Pod whose defer containers have what they need': {
+    status: { phase: 'Running', conditions: READY, containerStatuses: [running('app')] },
+    entryNeeds: [],
+    sentence: /^p is running: its container is ready/,
+    advice: /^$/,
+  },
+});
