@@ -7,7 +7,7 @@ import type { Pod } from '../../api/generated/types.ts';
 import { manifestsFolder } from '../../node/static-pods/static-pods.ts';
 import { manifestTroubles, withManifest } from './manifest-troubles.ts';
 
-test('lifepod status and why report what the node does not use of a manifest, but not an empty manifest', async () => {
+test('lifepod status and why report what the node does not use of a manifest', async () => {
   const dataDir = mkdtempSync(join(tmpdir(), 'lifepod-manifests-'));
   onTestFinished(() => rmSync(dataDir, { recursive: true }));
   expect(await manifestTroubles(dataDir, 'n', 0)).toEqual([]);
@@ -24,6 +24,7 @@ test('lifepod status and why report what the node does not use of a manifest, bu
   expect(await manifestTroubles(dataDir, 'n', 0)).toEqual([
     { file: 'bad.yaml', message: "couldn't parse as pod: it is not an object" },
     { file: 'odd.yaml', pod: 'default/web-n', message: 'unknown field "spec.colour"' },
+    { file: 'new.yaml', message: 'the file is empty' },
   ]);
   const explanation = { sentence: 's', evidence: ['e'], actions: [] };
   const mirror = (name: string): Pod =>

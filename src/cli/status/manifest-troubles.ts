@@ -21,10 +21,14 @@ export async function manifestTroubles(dataDir: string, nodeName: string, now: M
   try {
     const { wanted, remarks } = await readAll(await readManifestFiles(folder), nodeName, now);
     const podOf = new Map([...wanted.pods].map(([pod, { file }]) => [file, pod]));
-    return [...remarks].flatMap(([file, { reason, ignored }]) => {
-      if (wanted.unreadable.has(file)) return [{ file, message: reason }];
-      return ignored === undefined ? [] : [{ file, pod: podOf.get(file) ?? '', message: ignored }];
-    });
+    const empty = [...wanted.unreadable].filter((file) => !remarks.has(file));
+    return [
+      ...[...remarks].flatMap(([file, { reason, ignored }]) => {
+        if (wanted.unreadable.has(file)) return [{ file, message: reason }];
+        return ignored === undefined ? [] : [{ file, pod: podOf.get(file) ?? '', message: ignored }];
+      }),
+      ...empty.map((file) => ({ file, message: 'the file is empty' })),
+    ];
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
     return code === 'ENOENT' ? [] : [{ file: '', message: `the folder cannot be read: ${message}` }];

@@ -92,7 +92,7 @@ test('readPods() distinguishes a namespace without Pods from one that does not e
   expect((await read('nope')).pods).toEqual([]);
 });
 
-test('failed Pods of a complete Job are well, those of other Jobs are not', async () => {
+test('failed Pods of a complete Job, or of an earlier Job of a CronJob, are well, and those of other Jobs are not', async () => {
   const { backend, read } = await start();
   const jobOf = (name: string): Job => ({
     apiVersion: 'batch/v1',
@@ -100,8 +100,11 @@ test('failed Pods of a complete Job are well, those of other Jobs are not', asyn
     metadata: { name, namespace: 'b', uid: name },
     spec: { template: { spec: { restartPolicy: 'Never', containers: [{ name: 'app', image: 'i' }] } } },
   });
-  for (const name of ['done', 'going']) {
-    await backend.set<Job>(JOBS, jobOf(name));
+  const cronJob = { apiVersion: 'batch/v1', kind: 'CronJob', name: 'nightly', uid: 'nightly', controller: true };
+  for (const name of ['done', 'going', 'earlier', 'last']) {
+    const { metadata: own, ...job } = jobOf(name);
+    const isOfCronJob = ['earlier', 'last'].includes(name);
+    await backend.set<Job>(JOBS, { ...job, metadata: { ...own, ...(isOfCronJob && { ownerReferences: [cronJob] }) } });
     const { metadata } = await clientOf(backend).resource<Job>(JOBS).get(name, 'b');
     const pod = podOf(`of-${name}`, 'b');
     pod.metadata.ownerReferences = [
@@ -120,10 +123,18 @@ test('failed Pods of a complete Job are well, those of other Jobs are not', asyn
       lastTransitionTime: AN_HOUR_AGO,
     })),
   });
-  expect(names(await read('b'))).toEqual(['b/imageless ErrImagePull', 'b/of-going Failed']);
+  for (const [name, lastTransitionTime] of [
+    ['earlier', AN_HOUR_AGO],
+    ['last', new Date(Date.parse(AN_HOUR_AGO) + 60_000).toISOString()],
+  ] as const)
+    await backend.setStatus(JOBS, 'b', name, {
+      startTime: AN_HOUR_AGO,
+      conditions: ['FailureTarget', 'Failed'].map((type) => ({ type, status: 'True', lastTransitionTime })),
+    });
+  expect(names(await read('b'))).toEqual(['b/imageless ErrImagePull', 'b/of-going Failed', 'b/of-last Failed']);
   backend.failNext('list jobs', forbidden(JOBS, '', 'no'));
   const reading = await read('b');
-  expect(names(reading)).toHaveLength(3);
+  expect(names(reading)).toHaveLength(5);
   expect(reading.unread).toEqual([
     expect.stringMatching(/^Jobs: jobs\S* is forbidden: no: failed Pods of complete Jobs/),
   ]);

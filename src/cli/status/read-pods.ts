@@ -9,7 +9,7 @@ import type { CoreV1Event, Job, Node, Pod } from '../../api/generated/types.ts';
 import { EVENTS, JOBS, PODS } from '../../api/resources.ts';
 import type { Client } from '../../client/client.ts';
 import type { Transition } from '../../lifecycle/types.ts';
-import { uidOf } from '../../machinery/meta.ts';
+import { type KubeObject, uidOf } from '../../machinery/meta.ts';
 import { isApiError } from '../../machinery/status.ts';
 import type { Millis } from '../../machinery/time.ts';
 import type { Clock } from '../../platform/platform.ts';
@@ -21,7 +21,9 @@ import { explain } from '../why/explain.ts';
 import { readUnboundClaims } from '../why/needs/read-claims.ts';
 import { mayBeCut, rebootOf } from '../why/stops/reboot.ts';
 import { controllerOf, type Living } from '../why/subject.ts';
+import { lastFinished } from '../workloads/failed-jobs.ts';
 import { missingNamespace } from '../workloads/missing-namespace.ts';
+import { isJobFinished } from '../workloads/refused-pods.ts';
 import { hasFailedLivenessProbe, mayFailAgain, type PodTrouble, podTrouble } from './pod-troubles.ts';
 
 export interface UnwellPod extends PodTrouble {
@@ -67,10 +69,10 @@ export async function readPods(options: ReadPodsOptions): Promise<PodReading> {
   const suspects = pods.filter(
     (pod) => mayBeUnwell(pod, listedAt) || hasFailedLivenessProbe({ pod, events: eventsOf(pod) }),
   );
-  const complete = await completeJobs(client, namespace, suspects, unread);
+  const settled = await settledJobs(client, namespace, suspects, unread);
   const isReplaced = ({ metadata, status }: Pod): boolean =>
     metadata.deletionTimestamp === undefined && status?.phase === 'Failed';
-  const doubtful = suspects.filter((pod) => !(isReplaced(pod) && complete.has(jobOf(pod) ?? '')));
+  const doubtful = suspects.filter((pod) => !(isReplaced(pod) && settled.has(jobOf(pod) ?? '')));
   if (doubtful.length === 0) return { pods, unwell: [], namespace, unread: [...unread] };
   const rebootedAtOf = rebootReader(client);
   const unwell: UnwellPod[] = [];
@@ -164,13 +166,18 @@ function unwellPod(
   return trouble && { ...trouble, pod, sentence: explain(subject).sentence };
 }
 
-function jobOf(pod: Pod): string | undefined {
-  const controller = controllerOf(pod);
-  return controller?.kind === 'Job' ? controller.uid : undefined;
-}
+const controllerUid = (kind: string, object: KubeObject): string | undefined => {
+  const controller = controllerOf(object);
+  return controller?.kind === kind ? controller.uid : undefined;
+};
+const jobOf = (pod: Pod): string | undefined => controllerUid('Job', pod);
+const cronJobOf = (job: Job): string | undefined => controllerUid('CronJob', job);
 
-/** Resolves with the UIDs of complete Jobs. Their failed Pods are no trouble, because other Pods have succeeded. */
-async function completeJobs(
+/**
+ * Resolves with the UIDs of complete Jobs, whose failed Pods are no trouble because other Pods have succeeded, and with those of the Jobs of
+ * CronJobs after which another Job of the same CronJob has finished.
+ */
+async function settledJobs(
   client: Client,
   namespace: string | undefined,
   pods: readonly Pod[],
@@ -187,7 +194,11 @@ async function completeJobs(
     });
   const isComplete = ({ status }: Job): boolean =>
     status?.conditions?.some((each) => each.type === 'Complete' && each.status === 'True') === true;
-  return new Set(items.filter(isComplete).map(({ metadata }) => metadata.uid ?? ''));
+  const earlier = [...Map.groupBy(items, cronJobOf)].flatMap(([cronJob, jobs]) => {
+    const last = lastFinished(jobs);
+    return cronJob === undefined ? [] : jobs.filter((job) => job !== last && isJobFinished(job));
+  });
+  return new Set([...items.filter(isComplete), ...earlier].map(uidOf));
 }
 
 async function eventsByPod(

@@ -17,7 +17,7 @@ export interface Wanted {
 interface Remark {
   message: 'manifest skipped' | 'manifest read with warnings';
   reason: string;
-  /** What the node ignores in a manifest that it uses; absent if it uses the whole manifest, or nothing of it. */
+  /** The unknown fields of a manifest that the node uses without them. Absent if there are none, or if it does not use the manifest. */
   ignored?: string;
 }
 
