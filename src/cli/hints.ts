@@ -166,16 +166,23 @@ export const waysToStop = (
     : "'lifepod down' where it runs, for example in a container that has the folder as a volume, ends it and its Pods";
 
 /** Returns the sentence that says how to restore the kubeconfig of a running engine after the file was deleted. */
-export function missingKubeconfig(
+export const missingKubeconfig = (
   dataDir: string,
   pid: number,
   env: NodeJS.ProcessEnv = process.env,
   isService = runsAsService(dataDir, pid),
-): string {
+): string =>
+  `${kubeconfigPath(dataDir)} is missing, so the running engine (PID ${pid}) cannot be reached: ${rewriteKubeconfig(dataDir, pid, env, isService)}`;
+
+/** Returns the sentence that says how to restore the kubeconfig of a running engine after its credentials were changed. */
+export const refusedKubeconfig = (dataDir: string, pid: number): string =>
+  `the running engine (PID ${pid}) does not accept the credentials in ${kubeconfigPath(dataDir)}: ${rewriteKubeconfig(dataDir, pid, process.env, runsAsService(dataDir, pid))}`;
+
+function rewriteKubeconfig(dataDir: string, pid: number, env: NodeJS.ProcessEnv, isService: boolean): string {
   const restart = isService
     ? `'${asRoot('systemctl restart lifepod', env)}', which leaves its Pods running and`
     : `'${asRoot(`kill ${pid}`, env)}', which ${effectOfKill(pid)}, then '${hintsFor({ dataDir }, env).start()}', which`;
-  return `${kubeconfigPath(dataDir)} is missing, so the running engine (PID ${pid}) cannot be reached: type ${restart} writes the file again`;
+  return `type ${restart} writes the file again`;
 }
 
 /** Returns the kubeconfigs that kubectl reads by itself, in the form of the variable KUBECONFIG. */

@@ -1,11 +1,13 @@
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
+import { createServer as createHttpsServer } from 'node:https';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest';
 import { PODS } from '../../api/resources.ts';
 import { kubeconfigText } from '../../apiserver/pki/kubeconfig.ts';
+import { copiedPki } from '../../apiserver/pki/pki-fixture.ts';
 import { lockForStart, recordStarted } from '../../engine/data-folder/lock-line.ts';
 import { kubeconfigPath } from '../../engine/settings.ts';
 import { type DataDirLock, writeFileAtomic } from '../../platform/files.ts';
@@ -83,5 +85,25 @@ test('a command says that a hung engine does not answer, and fails with what to 
   await connected;
   hung.close();
   await ended;
+  lock.release();
+});
+
+test('a command whose kubeconfig the engine does not accept says that a restart writes the file again', async () => {
+  const { caCertificate, serving, admin: credentials } = await copiedPki(folder);
+  const body = { kind: 'Status', apiVersion: 'v1', status: 'Failure', reason: 'Unauthorized', code: 401 };
+  const server = createHttpsServer({ cert: serving.certificate, key: serving.key }, (_request, response) =>
+    response.writeHead(401, { 'content-type': 'application/json' }).end(JSON.stringify(body)),
+  );
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(() => void server.close());
+  const address = `https://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  writeFileAtomic(kubeconfigPath(folder), kubeconfigText({ server: address, caCertificate, user: 'u', credentials }));
+  recordStarted(folder);
+  const client = await engineClient(folder, { say });
+  await expect(client.resource(PODS).list()).rejects.toThrow(
+    `the running engine (PID ${process.pid}) does not accept the credentials in ${kubeconfigPath(folder)}: type `,
+  );
+  client.close();
   lock.release();
 });

@@ -7,7 +7,7 @@ import { visibleOwner } from '../../engine/data-folder/engine-processes.ts';
 import { isStarting, untilReleasedBy, untilStarted } from '../../engine/data-folder/lock-line.ts';
 import { kubeconfigPath } from '../../engine/settings.ts';
 import { dataDirOwner, UserError } from '../../platform/files.ts';
-import { missingKubeconfig } from '../hints.ts';
+import { missingKubeconfig, refusedKubeconfig } from '../hints.ts';
 import { patience } from '../progress/slow-answer.ts';
 import { apiHangs } from '../service/not-running.ts';
 
@@ -48,7 +48,8 @@ export async function connectEngine(dataDir: string, pid: number, rest: Patience
   const context = await readKubeconfig(path);
   const unreachable = (error: Error): string | undefined =>
     isSilence(error) ? apiHangs(dataDir, pid, context.server) : undefined;
-  return httpClient({ ...context, unreachable, ...patience(), ...rest });
+  const refused = refusedKubeconfig(dataDir, pid);
+  return httpClient({ ...context, unreachable, refused, ...patience(), ...rest });
 }
 
 /** Waits while an engine is starting in the data folder. Resolves also if that engine ends. */
