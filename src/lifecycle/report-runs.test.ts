@@ -158,6 +158,14 @@ describe('hooks and probes', () => {
       { observed: { hooks: { 'app-0/postStart': { failure: 'no' } } } },
       [{ type: 'HookFailed', message: 'no' }],
     ],
+    [
+      'preStop that has failed',
+      {
+        spec: { containers: [container('app', { lifecycle: { preStop: { exec } } })] },
+        observed: { hooks: { 'app-0/preStop': { failure: 'no' } } },
+      },
+      [{ type: 'HookFailed', reason: 'preStop', message: 'no' }],
+    ],
     ['that the container does not have', { spec: {}, observed: { hooks: { 'app-0/postStart': {} } } }, []],
   ])('the steps of a hook %s are as expected', (_, given, expected) => {
     const found = steps({ spec, runs: [app], ...given }, 'HookBegan', 'HookDone', 'HookFailed');

@@ -225,6 +225,7 @@ function hooks({ view, plan, warning, step }: Facts, { spec }: ContainerView, ru
   for (const hook of ['postStart', 'preStop'] as const) {
     const result = view.observed.hooks[runKey(id, hook)];
     const title = `${capitalized(hook)}Hook`;
+    // As upstream, the Event does not contain the failure.
     if (result?.failure !== undefined) warning(`Failed${title}`, `${title} failed`, id);
     if (spec.lifecycle?.[hook] === undefined) continue;
     const key = `Hook/${hook}/${name}/${attempt}`;
@@ -232,8 +233,8 @@ function hooks({ view, plan, warning, step }: Facts, { spec }: ContainerView, ru
     if (isPending || view.input.memory.recorded.has(`${key}/Began`))
       step('HookBegan', { key: `${key}/Began`, reason: hook });
     if (result === undefined) continue;
-    const message = hook === 'postStart' ? result.failure : undefined; // As upstream, Events do not show the failure.
-    step(result.failure === undefined ? 'HookDone' : 'HookFailed', { key: `${key}/Ended`, reason: hook, message });
+    const message = result.failure;
+    step(message === undefined ? 'HookDone' : 'HookFailed', { key: `${key}/Ended`, reason: hook, message });
   }
 }
 

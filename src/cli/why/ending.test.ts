@@ -75,14 +75,14 @@ explains({
     status: { phase: 'Running', containerStatuses: [running('app')] },
     steps: [
       ...(ENDING ?? []),
-      [3, 'HookFailed', { ...of('app'), reason: 'preStop' }],
+      [3, 'HookFailed', { ...of('app'), reason: 'preStop', message: 'exec exited with code 2' }],
       [0.5, 'StopSignal', { ...of('app'), ...until(22) }],
     ],
     sentence: /^p is not gone yet: container app was just sent its stop signal; /,
     evidence: [
       'its termination began 8.00s ago: Deleted',
       'stop signal sent 0.50s ago',
-      'the preStop hook of container app failed 3.00s ago',
+      'the preStop hook of container app failed 3.00s ago: exec exited with code 2',
     ],
   },
   'a stopping sidecar of a completed Pod whose defer containers have ended': {

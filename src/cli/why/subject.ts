@@ -224,7 +224,9 @@ export const failedStopHooks = (subject: Pick<Living, 'pod' | 'transitions' | 'n
   podContainers(subject.pod).flatMap((each) => {
     const step = lastStep(subject, ['Started', 'HookFailed'], each.name);
     return step?.type === 'HookFailed' && step.reason === 'preStop'
-      ? [`the preStop hook of ${called(each)} failed ${ago(step.at, subject.now)}`]
+      ? [
+          `the preStop hook of ${called(each)} failed ${ago(step.at, subject.now)}${step.message ? `: ${oneLine(step.message)}` : ''}`,
+        ]
       : [];
   });
 

@@ -2,7 +2,7 @@
  * Boundary: src/lifecycle decides when a hook runs, what its failure means and how long it may take. A hook has no timeout: the signal ends
  * it.
  * Source: pkg/kubelet/lifecycle of v1.33. The message of a failure may contain the hook's output, so it may appear in the container's
- * status but not in Events.
+ * status and in the record of the Pod, but not in Events.
  */
 import type { LifecycleHandler } from '../../api/generated/types.ts';
 import { pause } from '../../platform/pause.ts';
