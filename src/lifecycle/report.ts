@@ -11,6 +11,7 @@
  */
 import { isFinalPhase } from '../api/core/v1/pod/status/final-phase.ts';
 import { pullMessage, quartersDone } from '../api/core/v1/pod/status/pull-progress.ts';
+import { causeOfMove, recordedTermination } from '../api/core/v1/pod/status/termination.ts';
 import { formatDuration, formatTime, parseTime } from '../machinery/time.ts';
 import { deferredVerdict } from './conditions.ts';
 import {
@@ -108,7 +109,8 @@ function ending(facts: Facts, stopped: boolean): void {
   step('TerminationBegan', { at: startedAt, reason, deadline });
   // The deadline of a stopped Pod is reported only if an earlier decision reported it.
   const key = `DeadlineSet/${deadline}`;
-  if (!stopped || view.input.memory.recorded.has(key)) step('DeadlineSet', { key, deadline });
+  const message = causeOfMove(recordedTermination(view.pod), end.termination);
+  if (!stopped || view.input.memory.recorded.has(key)) step('DeadlineSet', { key, deadline, message });
   const signals = view.apps.flatMap(({ runs }) => runs.flatMap(({ id }) => plan.signalledAt[id] ?? []));
   if (signals.length > 0) step('AppsStopping', { at: Math.min(...signals) });
   const { entries = [], open, turn } = end.list ?? {};
@@ -225,16 +227,15 @@ function hooks({ view, plan, warning, step }: Facts, { spec }: ContainerView, ru
   for (const hook of ['postStart', 'preStop'] as const) {
     const result = view.observed.hooks[runKey(id, hook)];
     const title = `${capitalized(hook)}Hook`;
-    // As upstream, the Event does not contain the failure.
-    if (result?.failure !== undefined) warning(`Failed${title}`, `${title} failed`, id);
+    if (result?.failure !== undefined) warning(`Failed${title}`, `${title} failed`, id); // As upstream, without the failure.
     if (spec.lifecycle?.[hook] === undefined) continue;
     const key = `Hook/${hook}/${name}/${attempt}`;
     const isPending = plan.pending(actionKey({ kind: 'runHook', container: name, id, hook }));
     if (isPending || view.input.memory.recorded.has(`${key}/Began`))
       step('HookBegan', { key: `${key}/Began`, reason: hook });
     if (result === undefined) continue;
-    const message = result.failure;
-    step(message === undefined ? 'HookDone' : 'HookFailed', { key: `${key}/Ended`, reason: hook, message });
+    const type = result.failure === undefined ? 'HookDone' : 'HookFailed';
+    step(type, { key: `${key}/Ended`, reason: hook, message: result.failure });
   }
 }
 

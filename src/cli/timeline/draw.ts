@@ -192,7 +192,7 @@ const shortened = (name: string, width: number): string =>
   name.length <= width ? name : `${name.slice(0, width - 1)}…`;
 
 function summary(
-  { from, to, deadline, formerDeadlines, reservedFrom, finished, ending, over }: LifePicture,
+  { from, to, deadline, formerDeadlines, movedBy, reservedFrom, finished, ending, over }: LifePicture,
   steps: readonly Transition[],
   width: number,
 ): string[] {
@@ -203,7 +203,8 @@ function summary(
   const former = new Set(
     formerDeadlines.map(after).filter((text) => deadline === undefined || text !== after(deadline)),
   );
-  const moved = former.size > 0 ? ` (before: ${[...former].join(', ')})` : '';
+  const cause = movedBy === undefined ? '' : `, moved by ${movedBy}`;
+  const moved = former.size > 0 ? ` (before: ${[...former].join(', ')}${cause})` : '';
   const reserved =
     deadline === undefined || reservedFrom === undefined
       ? ''

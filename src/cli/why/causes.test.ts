@@ -184,7 +184,31 @@ explains({
       [5.5, 'Removed'],
       [5.5, 'Gone'],
     ],
-    sentence: 'p has been gone since 11:59:54 UTC: it was deleted, and took 32.5s, more than the 30.0s allowed.',
+    sentence:
+      'p has been gone since 11:59:54 UTC: it was deleted, and took 32.5s, more than the 30.0s allowed, because the preStop hook of container app had not ended by then.',
+  },
+  'a deleted Pod with a sidecar whose PostExit entry moved the deadline': {
+    gone: true,
+    steps: [
+      [61, 'Started', { container: 'proxy', containerKind: 'init', attempt: 0 }],
+      [62, 'Started', { container: 'first', containerKind: 'init', attempt: 0 }],
+      [61.5, 'Exited', { container: 'first', containerKind: 'init', attempt: 0, exitCode: 0, reason: 'Completed' }],
+      [60, 'Started', of('app')],
+      [38, 'TerminationBegan', { reason: 'Deleted', ...until(-36) }],
+      [38, 'DeadlineSet', until(-36)],
+      [36, 'Exited', { ...of('app'), exitCode: 0, reason: 'Completed' }],
+      [36, 'DeadlineSet', { ...until(-34), message: 'the reserve of the PostExit entries' }],
+      [35.5, 'Exited', { container: 'proxy', containerKind: 'init', attempt: 0, exitCode: 0, reason: 'Completed' }],
+      [35, 'Removed'],
+      [35, 'Gone'],
+    ],
+    sentence:
+      'p has been gone since 11:59:25 UTC: it was deleted, and took 3.00s of the 4.00s allowed (at first 2.00s, moved by the reserve of the PostExit entries).',
+    evidence: [
+      'init container first: exit code 0 (Completed)',
+      'sidecar container proxy: exit code 0 (Completed)',
+      'container app: exit code 0 (Completed)',
+    ],
   },
   'a container that fails its liveness probe and ends on SIGTERM': {
     status: crashing(0, 'Completed'),

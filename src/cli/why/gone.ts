@@ -73,7 +73,7 @@ export function explainGone(subject: Subject): Explanation {
   const given = steps.filter(({ type }) => type === 'DeadlineSet' || type === 'TerminationBegan');
   const cut = removal && cutShort(given, removal);
   const deadline = (cut ?? given).at(-1)?.deadline ?? gone.at;
-  const grace = `${shortDuration(deadline - began.at)} allowed`;
+  const grace = `${shortDuration(deadline - began.at)} allowed${movedText(cut ?? given, began)}`;
   if (removal !== undefined && cut !== undefined) {
     const course = `${why}, and after ${shortDuration(removal.at - began.at)} of the ${grace}`;
     return forced(subject, removal.at, course, ends, [...(taint?.evidence ?? []), ...evidence]);
@@ -85,7 +85,7 @@ export function explainGone(subject: Subject): Explanation {
   const deaf = deafExits(steps);
   const defers = deferOutcome(ends);
   return {
-    sentence: `${name} has been gone since ${clock(gone.at)}: ${why}${inGrace}${deafText(deaf)}${defers}.`,
+    sentence: `${name} has been gone since ${clock(gone.at)}: ${why}${inGrace}${deafText(deaf) || slowHookText(steps, deadline, over.at)}${defers}.`,
     evidence: [...(taint?.evidence ?? []), ...evidence],
     actions: [
       ...deaf.slice(0, 1).map(() => HEAR_SIGNALS),
@@ -93,6 +93,13 @@ export function explainGone(subject: Subject): Explanation {
       ...actions,
     ],
   };
+}
+
+/** Returns, in parentheses, the first deadline and what has moved it; empty if the deadline has not moved by the given steps. */
+function movedText(given: readonly Transition[], began: Transition): string {
+  const last = given.at(-1);
+  if (last?.message === undefined || began.deadline === undefined || last.deadline === began.deadline) return '';
+  return ` (at first ${shortDuration(began.deadline - began.at)}, moved by ${last.message})`;
 }
 
 /** Returns a clause such as `it had failed because container app ended with code 9`; undefined if the Pod did not fail by itself. */
@@ -202,6 +209,21 @@ function deafText(deaf: readonly Transition[]): string {
     : `, because the containers ${names} ignored their stop signals until they were killed`;
 }
 
+/** Returns a clause about the preStop hooks that still ran at the deadline; empty if the termination was over before it. */
+function slowHookText(steps: readonly Transition[], deadline: number, over: number): string {
+  if (over <= deadline) return '';
+  const last = new Map<string, Transition>();
+  for (const step of steps)
+    if (step.reason === 'preStop' && ['HookBegan', 'HookDone', 'HookFailed'].includes(step.type))
+      if (step.at < deadline) last.set(step.container ?? '', step);
+  const slow = [...last.values()].filter(({ type }) => type === 'HookBegan');
+  if (slow.length === 0) return '';
+  const hooks = slow.map(({ container = '' }) => container);
+  return slow.length === 1
+    ? `, because the preStop hook of container ${hooks[0]} had not ended by then`
+    : `, because the preStop hooks of the containers ${listed(hooks)} had not ended by then`;
+}
+
 /**
  * Returns why the Pod was evicted for a NoExecute taint, with the current taints of its node; undefined if the Pod was not evicted for a
  * taint.
@@ -236,11 +258,29 @@ function lastRuns(steps: readonly Transition[], recorded: readonly Transition[])
       last.set(step.container, step);
   return [...last.values()].map((step) => {
     const { container: name = '', containerKind: kind = 'app', type, exitCode, reason, attempt = 0 } = step;
-    const what = called({ kind, name });
+    const what = called({ kind, name, ...(ranBesideApps(steps, step) && { isSidecar: true }) });
     const entry = kind === 'defer' ? endInRecord(name, recorded) : undefined;
     if (entry !== undefined) return `${what}: ${endText(entry)}`;
     if (type === 'Started' || isLoss(step)) return `${what}: its end is not recorded`;
     const runs = attempt > 0 ? `, after ${attempt + 1} runs` : '';
     return `${what}: exit code ${exitCode} (${reason})${runs}`;
   });
+}
+
+/** Returns whether an app container started during the run of an init container that `end` ends or begins: only sidecars keep running. */
+function ranBesideApps(steps: readonly Transition[], end: Transition): boolean {
+  if (end.containerKind !== 'init') return false;
+  const begin = steps.findLast(
+    ({ type, container, attempt }) => type === 'Started' && container === end.container && attempt === end.attempt,
+  );
+  const until = end.type === 'Started' ? Number.POSITIVE_INFINITY : end.at;
+  return steps.some(
+    ({ type, containerKind = 'app', container, at }) =>
+      begin !== undefined &&
+      type === 'Started' &&
+      container !== undefined &&
+      containerKind === 'app' &&
+      at >= begin.at &&
+      at < until,
+  );
 }

@@ -65,3 +65,16 @@ export function recordedTermination({ status }: Pod): Termination | undefined {
   if (startedAt === undefined || deadline === undefined) return undefined;
   return { preExitDeadline: deadline, ...termination } as Termination;
 }
+
+/** Returns what has moved the deadline of `before`, as a noun phrase; undefined if the deadline has not moved. */
+export function causeOfMove(before: Termination | undefined, after: Termination): string | undefined {
+  if (before === undefined || before.deadline === after.deadline) return undefined;
+  if (after.deadline < before.deadline) {
+    if (after.forced === true) return 'a deletion by force';
+    const isOfNode = after.nodeGracePeriodSeconds !== before.nodeGracePeriodSeconds;
+    return `${isOfNode ? 'an end by the node' : 'a later deletion'} with a shorter grace period`;
+  }
+  if (after.outageSeconds !== before.outageSeconds) return 'an outage of the node, which does not count';
+  const isExtended = after.extendedSeconds !== before.extendedSeconds;
+  return isExtended ? 'an extension of the grace period' : 'the reserve of the PostExit entries';
+}
