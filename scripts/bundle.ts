@@ -56,6 +56,9 @@ export async function buildTo(target: string): Promise<void> {
   await bundle.write({
     dir: target,
     format: 'esm',
+    // V8 needs twice the memory for the source of a module with a non-ASCII character, and more time to read it, also for comments.
+    comments: { legal: true, jsdoc: false, annotation: false },
+    minify: { compress: false, mangle: false, codegen: { removeWhitespace: false, asciiOnly: true } },
     entryFileNames: '[name].js',
     chunkFileNames: 'chunks/[name]-[hash].js',
   });
