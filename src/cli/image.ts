@@ -21,7 +21,7 @@ import { removeImageName, removeWholeImage } from '../runtime/images/removal.ts'
 import type { ImageInfo } from '../runtime/runtime.ts';
 import { hintsFor } from './hints.ts';
 import { imagesAsJson, imageTable } from './image-list/image-table.ts';
-import { planRemovals, refuseUsed, removalLines } from './image-removal/plan-removal.ts';
+import { planRemovals, type Removal, refuseUsed, removalLines } from './image-removal/plan-removal.ts';
 import { engineClient, engineStarted } from './kubeconfig/engine-client.ts';
 import { requireRunning } from './kubeconfig/own-kubeconfig.ts';
 import { sayWhichEngine } from './kubeconfig/which-engine.ts';
@@ -118,13 +118,10 @@ export async function printImages(dataDir: string, output?: 'json'): Promise<voi
  */
 export async function removeImages(dataDir: string, references: string[]): Promise<void> {
   sayWhichEngine(dataDir, 'fails');
-  const { images, pods } = await readAll(dataDir);
-  const removals = planRemovals(images, references, hintsFor({ dataDir }, process.env));
-  const { foreign, sandboxImages } = await withRuntime(dataDir, async (connection, signal) => ({
-    foreign: await imagesInUse(connection, signal, instanceLabels(dataDir)),
-    sandboxImages: [SANDBOX_IMAGE, sandboxImageOf(await readStatus(connection, true, signal)) ?? SANDBOX_IMAGE],
-  }));
-  for (const removal of removals) refuseUsed(removal, { pods, foreign, sandboxImages });
+  const removals = await checkedRemovals(dataDir, references).catch((error: unknown) => {
+    if (!(error instanceof UserError) || references.length === 1) throw error;
+    throw new UserError(`${error.message}; no image was removed`);
+  });
   const timers = systemTimers();
   await withRuntime(dataDir, async (connection, signal) => {
     for (const removal of removals) {
@@ -133,6 +130,17 @@ export async function removeImages(dataDir: string, references: string[]): Promi
       process.stdout.write(`${removalLines(removal).join('\n')}\n`);
     }
   });
+}
+
+async function checkedRemovals(dataDir: string, references: readonly string[]): Promise<Removal[]> {
+  const { images, pods } = await readAll(dataDir);
+  const removals = planRemovals(images, references, hintsFor({ dataDir }, process.env));
+  const { foreign, sandboxImages } = await withRuntime(dataDir, async (connection, signal) => ({
+    foreign: await imagesInUse(connection, signal, instanceLabels(dataDir)),
+    sandboxImages: [SANDBOX_IMAGE, sandboxImageOf(await readStatus(connection, true, signal)) ?? SANDBOX_IMAGE],
+  }));
+  for (const removal of removals) refuseUsed(removal, { pods, foreign, sandboxImages });
+  return removals;
 }
 
 async function readAll(dataDir: string): Promise<{ images: ImageInfo[]; pods: Pod[] }> {

@@ -21,6 +21,7 @@ test.each<[string, ImageInfo, string[], { names: string[]; kept: string[] }]>([
   ['the same tag twice', image([one, two]), ['app:1', one], { names: [one], kept: [two] }],
   ['an ID', image([one, two]), [ID], { names: [one, two], kept: [] }],
   ['the beginning of an ID', image([one, two]), ['abcdabcd'], { names: [one, two], kept: [] }],
+  ['the beginning of an ID with its algorithm', image([one, two]), ['sha256:abcd'], { names: [one, two], kept: [] }],
   ['a tag and the ID', image([one, two]), ['app:1', 'abcd'], { names: [one, two], kept: [] }],
   ['a digest', image([one, two], [digest]), [`app@${SHA}`], { names: [one, two], kept: [] }],
   ['the only tag of a pulled image', image([one], [digest]), ['app:1'], { names: [one], kept: [] }],

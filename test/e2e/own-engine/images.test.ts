@@ -222,7 +222,7 @@ describe('lifepod image', () => {
     const refused = await lifepod.cli('image', 'rm', gone, kept);
     expect(refused).toMatchObject({
       code: 1,
-      stderr: `lifepod: the image ${kept} is used by the Pod default/ends-with-kept: delete it first\n`,
+      stderr: `lifepod: the image ${kept} is used by the Pod default/ends-with-kept: delete it first; no image was removed\n`,
     });
     const again = 'example.com/again:1';
     await writeImageArchive(join(scratch.path, 'tool.tar'), again, [], {
