@@ -54,13 +54,13 @@ test('lifepod down mentions a service only if it runs the engine of this data fo
 });
 
 test('without systemd, the refusal of each option says what to do instead', () => {
-  expect(() => requireSystemd('--install-service', folder)).not.toThrow();
+  expect(() => requireSystemd('--install-service', '/d', folder)).not.toThrow();
   const none = join(folder, 'none');
-  expect(() => requireSystemd('--install-service', none)).toThrow(
+  expect(() => requireSystemd('--install-service', '/d', none)).toThrow(
     "systemd does not run this machine, and --install-service is for systemd: let the machine's own service manager run " +
-      "'lifepod up' at its start, and 'lifepod shutdown-node' before its shutdown",
+      "'lifepod up --data-dir /d' at its start, and 'lifepod shutdown-node --data-dir /d' before its shutdown",
   );
-  expect(() => requireSystemd('--uninstall-service', none)).toThrow(
+  expect(() => requireSystemd('--uninstall-service', '/d', none)).toThrow(
     'systemd does not run this machine, and --uninstall-service is for systemd: omit the option; the rest of the command needs no systemd',
   );
 });

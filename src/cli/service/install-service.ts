@@ -36,7 +36,7 @@ import { systemTimers } from '../../platform/node-js.ts';
 import { findProgram, processAgeMillis, runCommand } from '../../platform/processes.ts';
 import { silentLog } from '../../platform/silent-log.ts';
 import { startDetached } from '../detached/detach.ts';
-import { hintsFor } from '../hints.ts';
+import { type Hints, hintsFor } from '../hints.ts';
 import { engineStarted } from '../kubeconfig/engine-client.ts';
 import { grantKubeconfig, printKubeconfig } from '../kubeconfig/own-kubeconfig.ts';
 import { checkOptions, otherOptions, takeOverUnused } from '../session/engine-use.ts';
@@ -53,15 +53,20 @@ const READY_MILLIS = 300_000;
 const LAUNCHER = fileURLToPath(new URL('../../../bin/lifepod', import.meta.url));
 
 const WITHOUT_SYSTEMD = {
-  '--install-service':
-    "let the machine's own service manager run 'lifepod up' at its start, and 'lifepod shutdown-node' before its shutdown",
-  '--uninstall-service': 'omit the option; the rest of the command needs no systemd',
-};
+  '--install-service': (engine) =>
+    `let the machine's own service manager run '${engine('up')}' at its start, and '${engine('shutdown-node')}' before its shutdown`,
+  '--uninstall-service': () => 'omit the option; the rest of the command needs no systemd',
+} satisfies Record<string, (engine: Hints['engine']) => string>;
 
 /** Throws a UserError if systemd does not run this machine. Source: sd_booted(3). */
-export function requireSystemd(option: keyof typeof WITHOUT_SYSTEMD, folder = '/run/systemd/system'): void {
+export function requireSystemd(
+  option: keyof typeof WITHOUT_SYSTEMD,
+  dataDir: string,
+  folder = '/run/systemd/system',
+): void {
   if (existsSync(folder)) return;
-  throw new UserError(`systemd does not run this machine, and ${option} is for systemd: ${WITHOUT_SYSTEMD[option]}`);
+  const advice = WITHOUT_SYSTEMD[option](hintsFor({ dataDir }, process.env, undefined, false).engine);
+  throw new UserError(`systemd does not run this machine, and ${option} is for systemd: ${advice}`);
 }
 
 /** Throws a UserError if a unit was not written by lifepod, or runs an engine on another data folder. */
@@ -91,7 +96,7 @@ export function writeUnits(service: Service, folder = UNIT_FOLDER): boolean {
 
 export async function installService(options: UpOptions): Promise<void> {
   requireRoot();
-  requireSystemd('--install-service');
+  requireSystemd('--install-service', options.dataDir);
   if (options.shutdownOnStop === true)
     throw new UserError(
       '--shutdown-on-stop is not for a service, which ends its Pods when the machine shuts down: omit the option',

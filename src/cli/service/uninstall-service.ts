@@ -12,7 +12,7 @@ import { dataDirOf, ENGINE_UNIT, UNIT_FOLDER, UNITS } from './units.ts';
 /** Calls `endAll` to end the Pods and the engine. Rejects with a UserError if the units are not those of this engine. */
 export async function uninstallService(dataDir: string, endAll: () => Promise<void>): Promise<void> {
   requireRoot();
-  requireSystemd('--uninstall-service');
+  requireSystemd('--uninstall-service', dataDir);
   requireOwnUnits(dataDir);
   const installed = UNITS.filter((name) => existsSync(join(UNIT_FOLDER, name)));
   if (installed.includes(ENGINE_UNIT)) {
