@@ -59,4 +59,10 @@ it('podAmounts refuses to reserve more than the capacity of the machine', () => 
   expect(() => podAmounts(capacity, { ...NOTHING, pids: 5000 }, [])).toThrow(
     '--kube-reserved and --system-reserved: together they reserve 5000 of pid, but the machine has only 4000',
   );
+  expect(() => podAmounts(capacity, { ...NOTHING, cpuMilli: 64_500 }, [])).toThrow(
+    'together they reserve 64.5 of cpu, but the machine has only 2',
+  );
+  expect(() => podAmounts(capacity, { ...NOTHING, memoryBytes: 3000 * MIB }, [])).toThrow(
+    'together they reserve 2.9 GiB of memory, but the machine has only 1000 MiB',
+  );
 });

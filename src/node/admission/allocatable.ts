@@ -1,4 +1,5 @@
 /** The functions are pure. Source: "Reserve Compute Resources for System Daemons" of the v1.33 documentation; pkg/kubelet/cm of v1.33. */
+import { binarySize } from '../../machinery/binary-size.ts';
 import { parseQuantity, type Quantity, quantityMilli, quantityValue } from '../../machinery/quantity.ts';
 import { amountOf, type Signal, type Threshold } from '../eviction/thresholds.ts';
 
@@ -14,11 +15,18 @@ export type Reserved = Amounts;
 
 export const NOTHING: Amounts = { cpuMilli: 0, memoryBytes: 0, diskBytes: 0, pids: 0 };
 
-const RESOURCES: Readonly<Record<string, [key: keyof Amounts, amount: (quantity: Quantity) => bigint]>> = {
-  cpu: ['cpuMilli', quantityMilli],
-  memory: ['memoryBytes', quantityValue],
-  'ephemeral-storage': ['diskBytes', quantityValue],
-  pid: ['pids', quantityValue],
+interface Resource {
+  key: keyof Amounts;
+  amount(quantity: Quantity): bigint;
+  /** Formats the number of an Amounts for users. */
+  text(amount: number): string;
+}
+
+const RESOURCES: Readonly<Record<string, Resource>> = {
+  cpu: { key: 'cpuMilli', amount: quantityMilli, text: (milli) => String(milli / 1000) },
+  memory: { key: 'memoryBytes', amount: quantityValue, text: binarySize },
+  'ephemeral-storage': { key: 'diskBytes', amount: quantityValue, text: binarySize },
+  pid: { key: 'pids', amount: quantityValue, text: String },
 };
 
 /**
@@ -38,7 +46,7 @@ export function parseReserved(option: string, text: string): Reserved {
       );
     if (seen.has(name)) throw new Error(`${option}: ${name} is given twice`);
     seen.add(name);
-    const [key, amount] = resource;
+    const { key, amount } = resource;
     reserved[key] = Number(amount(quantity));
   }
   return reserved;
@@ -74,10 +82,10 @@ export function podAmounts(capacity: Amounts, reserved: Reserved, thresholds: re
     const threshold = thresholds.find((each) => each.hard && each.signal === signal);
     return threshold === undefined ? 0 : amountOf(threshold.value, of);
   };
-  for (const [name, [key]] of Object.entries(RESOURCES))
+  for (const [name, { key, text }] of Object.entries(RESOURCES))
     if (reserved[key] > capacity[key])
       throw new Error(
-        `--kube-reserved and --system-reserved: together they reserve ${reserved[key]} of ${name}, but the machine has only ${capacity[key]}`,
+        `--kube-reserved and --system-reserved: together they reserve ${text(reserved[key])} of ${name}, but the machine has only ${text(capacity[key])}`,
       );
   const limits = subtractAmounts(capacity, reserved);
   const evictedAt: Amounts = {
