@@ -12,6 +12,10 @@ test.each([
   [['-', import.meta.dirname, import.meta.filename], undefined],
   [[import.meta.filename, '/none/a.yaml'], 'the manifest /none/a.yaml does not exist'],
   [['/none/a.yaml', '-', '/none/b.yaml'], 'the manifests /none/a.yaml, /none/b.yaml do not exist'],
+  [
+    ['https://example.com/a.yaml'],
+    "https://example.com/a.yaml is a URL, and lifepod reads manifests from files and from standard input: type 'curl -fsSL https://example.com/a.yaml | lifepod up -'",
+  ],
   [[`${import.meta.filename}/a.yaml`], `the manifest ${import.meta.filename}/a.yaml does not exist`],
 ])('checkPaths(%j) throws %j', (paths, message) => {
   const check = (): void => checkPaths(paths);

@@ -5,6 +5,7 @@ import { text as readText } from 'node:stream/consumers';
 import { readProblem } from '../../machinery/read-problem.ts';
 import { UserError } from '../../platform/files.ts';
 import { untilAborted } from '../../platform/on-abort.ts';
+import { rootProgram, shellQuoted } from '../../platform/programs/typed-program.ts';
 import { closedBySudo } from '../progress/standard-input.ts';
 import { createErrors, type Manifest, parseManifests } from './manifests.ts';
 
@@ -15,6 +16,11 @@ const MANIFEST = /\.(?:yaml|yml|json)$/;
 export function checkPaths(paths: readonly string[]): void {
   const missing = paths.filter((path) => path !== '-' && isMissing(path));
   if (missing.length === 0) return;
+  const url = missing.find((path) => /^https?:\/\//.test(path));
+  if (url !== undefined)
+    throw new UserError(
+      `${url} is a URL, and lifepod reads manifests from files and from standard input: type 'curl -fsSL ${shellQuoted(url)} | ${rootProgram()} up -'`,
+    );
   throw new UserError(
     missing.length === 1
       ? `the manifest ${missing[0]} ${closedBySudo(missing[0] ?? '', 'up -') ?? 'does not exist'}`
