@@ -98,6 +98,7 @@ test.each<[message: string, reference: string, volume?: string]>([
   ['failed to pull and unpack image "docker.io/library/data:1": no', 'data:1', 'v'],
   ['Container image "data:1" is not present with pull policy of Never', 'data:1', 'v'],
   ['Back-off pulling image "app:1": ErrImagePull: blob "data:1"', 'app:1'],
+  ['Back-off pulling image "Data:1": failed to parse image reference "Data:1"', 'Data:1', 'bad'],
   ['Back-off pulling image "other:1"', 'app:1'],
   ['failed to do request: Head "https://r/v2/": no', 'app:1'],
   ['', 'app:1'],
@@ -105,12 +106,13 @@ test.each<[message: string, reference: string, volume?: string]>([
   const volumes = [
     { name: 'token', projected: {} },
     { name: 'v', image: { reference: 'data:1' } },
+    { name: 'bad', image: { reference: 'Data:1' } },
   ];
   const status = { state: { waiting: { reason: 'ErrImagePull', message } } };
   const pod = { spec: { containers: [{ name: 'app', image: 'app:1' }], volumes } } as Pod;
   const wanted = wantedImage(pod, { name: 'app', status });
   expect([wanted.reference, wanted.volume?.name]).toEqual([reference, volume]);
   expect(itsImage(pod, { name: 'app', status })).toBe(
-    volume === undefined ? 'its image app:1' : 'the image data:1 of its volume v',
+    volume === undefined ? 'its image app:1' : `the image ${reference} of its volume ${volume}`,
   );
 });

@@ -119,8 +119,9 @@ export function policyField(pod: Pod, waiting: readonly Waiting[]): string {
   return ofVolumes.length === waiting.length ? 'pullPolicy' : 'imagePullPolicy (pullPolicy of the volume)';
 }
 
+/** A reference that is not valid has no complete form, and messages quote it as it is. */
 const completed = (reference = ''): string | undefined =>
-  referenceError(reference) === undefined ? normalizeReference(reference) : undefined;
+  referenceError(reference) === undefined ? normalizeReference(reference) : reference || undefined;
 
 export function itsImage(pod: Pod, waiting: Waiting): string {
   const { reference, volume } = wantedImage(pod, waiting);
@@ -136,6 +137,11 @@ export const IMAGE_REASONS: readonly string[] = [
   'RegistryUnavailable',
   'SignatureValidationFailed',
 ];
+
+/** Returns whether the container waits for an image whose name is not valid. Source: the messages of the node and of the runtimes. */
+export const hasInvalidName = ({ state }: Pick<ContainerStatus, 'state'>): boolean =>
+  state?.waiting?.reason === 'InvalidImageName' ||
+  state?.waiting?.message?.includes('invalid reference format') === true;
 
 export const lacksImage = ({ state }: ContainerStatus): boolean => IMAGE_REASONS.includes(state?.waiting?.reason ?? '');
 

@@ -247,8 +247,8 @@ describe('an obstacle', () => {
       'an image whose name the runtime refuses',
       pod('p', 'Pending', { app: [waits('a', 'ErrImagePull', 'invalid reference format: must be lowercase')] }),
       {
-        text: 'container a: the image i cannot be pulled (invalid reference format: must be lowercase)',
-        cause: 'container a: image',
+        text: '"i", the image of its container a, is not a valid image name',
+        cause: '"i", the image of its container a, is not a valid image name',
         hint: expect.stringContaining('with a PATH in lower case'),
         isFinal: true,
       },

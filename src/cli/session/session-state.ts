@@ -10,7 +10,7 @@ import { imageNameRule } from '../../runtime/images/references.ts';
 import type { Hints } from '../hints.ts';
 import {
   type ContainerKind,
-  imageOf,
+  hasInvalidName,
   lacksImage,
   type PodContainer,
   podContainers,
@@ -18,7 +18,8 @@ import {
   wantedImage,
 } from '../pod-containers.ts';
 import { commandError, FAILED_START_REASONS, startFinding } from '../why/failed-start.ts';
-import { actionsText, imageHint, invalidNameText, lackOfImage } from '../why/images.ts';
+import { actionsText, imageHint, lackOfImage } from '../why/images.ts';
+import { invalidNameText } from '../why/needs/image-name.ts';
 import { unschedulable } from '../why/scheduling.ts';
 import { stopOf } from '../why/stops/node-stop.ts';
 import { called, controllerOf, type Living, oneLine } from '../why/subject.ts';
@@ -177,9 +178,7 @@ export interface Obstacle {
 }
 
 /** Reasons of `waiting` that last until the Pod is changed. */
-const FINAL_REASONS = ['ErrImageNeverPull', 'InvalidImageName'];
-/** Part of the messages with which runtimes refuse names that the node accepts, such as UPPER/x:1. */
-const REFUSED_NAME = 'invalid reference format';
+const FINAL_REASONS = ['ErrImageNeverPull'];
 /** Reasons of `waiting` that may end without a change of the Pod. */
 const PASSING_REASONS = ['CreateContainerConfigError', 'CreateContainerError', 'RunContainerError'];
 
@@ -221,20 +220,19 @@ function waitingOf(pod: Pod, container: PodContainer, facts: PodFacts): Obstacle
   }
   const { reason = '', message = '' } = status?.state?.waiting ?? {};
   const isFinal = FINAL_REASONS.includes(reason);
-  if (status !== undefined && lacksImage(status) && reason !== 'InvalidImageName') {
+  if (status !== undefined && hasInvalidName(status)) {
+    const text = invalidNameText(pod, { ...container, status });
+    return { text, cause: text, hint: imageNameRule(wantedImage(pod, { name, status }).reference), isFinal: true };
+  }
+  if (status !== undefined && lacksImage(status)) {
     const { reference, volume } = wantedImage(pod, { name, status });
     const owner = volume === undefined ? `container ${name}` : `volume ${volume.name}`;
     const text = `${owner}: the image ${reference} ${lackOfImage(status)}`;
     // The reason alternates between ErrImagePull and ImagePullBackOff.
     const cause = `${owner}: image`;
-    if (message.includes(REFUSED_NAME)) return { text, cause, hint: imageNameRule(reference), isFinal: true };
     return { text, cause, hint: imageHint({ pod, hints, node }, { kind, name, status }), isFinal };
   }
   if (!isFinal && !PASSING_REASONS.includes(reason)) return undefined;
-  if (reason === 'InvalidImageName') {
-    const text = invalidNameText(imageOf(pod, { name }), container);
-    return { text, cause: text, hint: imageNameRule(imageOf(pod, { name })), isFinal };
-  }
   const { cause, actions } = startFinding(subjectOf(pod, facts), name, reason, oneLine(message) || reason);
   const text = `${called(container)} ${cause}`;
   return { text, cause: text, hint: actionsText(actions), isFinal };

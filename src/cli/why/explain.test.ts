@@ -353,6 +353,19 @@ explains({
     sentence: /is not on the node and may not be pulled/,
     advice: /^load it from an archive, without a registry: lifepod image load FILE\nor let the node pull it/,
   },
+  'an image volume whose name is not valid': {
+    spec: {
+      containers: [container('app', { image: 'app:1' })],
+      volumes: [{ name: 'data', image: { reference: 'Data:1' } }],
+    },
+    status: {
+      containerStatuses: [
+        waiting('app', 'ErrImagePull', 'failed to parse image reference "Data:1": invalid reference format: no'),
+      ],
+    },
+    sentence: 'p cannot start: "Data:1", the image of its volume data, is not a valid image name.',
+    advice: /with a PATH in lower case, .*\ncorrect the name, and recreate the Pod$/,
+  },
   'an image that is given by digest': {
     spec: { containers: [{ name: 'app', image: `web@sha256:${'0'.repeat(64)}` }] },
     status: { containerStatuses: [waiting('app', 'ErrImageNeverPull', 'absent', { image: '' })] },

@@ -98,8 +98,10 @@ export function explainGone(subject: Subject): Explanation {
 /** Returns, in parentheses, the first deadline and what has moved it; empty if the deadline has not moved by the given steps. */
 function movedText(given: readonly Transition[], began: Transition): string {
   const last = given.at(-1);
-  if (last?.message === undefined || began.deadline === undefined || last.deadline === began.deadline) return '';
-  return ` (at first ${shortDuration(began.deadline - began.at)}, moved by ${last.message})`;
+  if (last?.message === undefined || last.deadline === undefined || began.deadline === undefined) return '';
+  // A deadline that has moved by milliseconds only has the same text.
+  const [before, after] = [began.deadline, last.deadline].map((deadline) => shortDuration(deadline - began.at));
+  return before === after ? '' : ` (at first ${before}, moved by ${last.message})`;
 }
 
 /** Returns a clause such as `it had failed because container app ended with code 9`; undefined if the Pod did not fail by itself. */

@@ -3,9 +3,10 @@ import type { ContainerStatus } from '../../api/generated/types.ts';
 import type { Transition } from '../../lifecycle/types.ts';
 import { imageNameRule, normalizeReference, readsLikeId, referenceError } from '../../runtime/images/references.ts';
 import { isMakeable } from '../make-image/makeable.ts';
-import { policyField, pullPolicyOf, wantedImage } from '../pod-containers.ts';
+import { hasInvalidName, policyField, pullPolicyOf, wantedImage } from '../pod-containers.ts';
 import { isProxyFailure, isUnreachable, pullReason, stoppedRegistry } from '../pull-reason.ts';
 import { type PullOfPod, registryAdvice } from '../registries/registry-advice.ts';
+import { invalidName } from './needs/image-name.ts';
 import {
   type Action,
   activeBound,
@@ -24,7 +25,7 @@ import {
 export function missingImage(subject: Living, shown: Shown): Explanation {
   const { reason = '', message } = shown.status.state?.waiting ?? {};
   const { reference: image, volume } = wantedImage(subject.pod, shown);
-  if (reason === 'InvalidImageName') return invalidName(subject, shown, image, message);
+  if (hasInvalidName(shown.status)) return invalidName(subject, shown);
   const later = laterImages(subject, shown);
   return {
     sentence: `${subject.name} waits for the image ${image} of its ${volume === undefined ? called(shown) : `volume ${volume.name}`}: it ${noImage(subject, shown)}.`,
@@ -58,23 +59,6 @@ function laterImages(subject: Living, shown: Shown): Shown[] {
 
 /** The reasons of containers that wait for others, or have not been started yet. Source: the kubelet of v1.33. */
 const NOT_STARTED = ['PodInitializing', 'ContainerCreating'];
-
-export const invalidNameText = (image: string, shown: Pick<Shown, 'kind' | 'name'>): string =>
-  `${JSON.stringify(image)}, the image of its ${called(shown)}, is not a valid image name`;
-
-function invalidName(subject: Living, shown: Shown, image: string, message: string | undefined): Explanation {
-  return {
-    sentence: `${subject.name} cannot start: ${invalidNameText(image, shown)}.`,
-    evidence: [`InvalidImageName: ${oneLine(message)}`],
-    actions: [{ description: imageNameRule(image) }, setImage(subject, shown)],
-  };
-}
-
-/** The image can be changed without recreating the Pod. */
-const setImage = ({ name, namespace, hints }: Living, shown: Shown): Action => ({
-  description: 'correct the name',
-  command: hints.kubectl(`set image pod/${name} -n ${namespace} ${shown.name}=IMAGE`),
-});
 
 export function lackOfImage({ state }: Pick<ContainerStatus, 'state'>): string {
   const { reason, message } = state?.waiting ?? {};
@@ -146,12 +130,13 @@ export function imageActions(subject: Advised, shown: readonly Shown[]): Action[
 
 /** Returns what the user can do without a registry so that a later start of the containers succeeds. */
 export function imageRemedies(subject: Advised, shown: readonly Shown[]): Action[] {
-  const isInvalid = ({ status }: Shown): boolean => status.state?.waiting?.reason === 'InvalidImageName';
   const { ofPresent, ofMissing } = remedies(
     subject,
-    shown.filter((each) => !isInvalid(each)),
+    shown.filter(({ status }) => !hasInvalidName(status)),
   );
-  const rules = shown.filter(isInvalid).map((each) => imageNameRule(wantedImage(subject.pod, each).reference));
+  const rules = shown
+    .filter(({ status }) => hasInvalidName(status))
+    .map((each) => imageNameRule(wantedImage(subject.pod, each).reference));
   return [...ofPresent, ...ofMissing, ...[...new Set(rules)].map((description) => ({ description }))];
 }
 
