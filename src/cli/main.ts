@@ -4,9 +4,9 @@
  */
 import { Argument, Command, Option } from 'commander';
 import { OPTION_GROUPS } from '../engine/options/option-groups.ts';
-import { DEFAULT_DATA_DIR, dataDirOption, isKubectlPlugin } from '../engine/settings.ts';
+import { dataDirOption, isKubectlPlugin } from '../engine/settings.ts';
 import { versionText } from '../engine/version.ts';
-import { givenDataDir, UserError } from '../platform/files.ts';
+import { UserError } from '../platform/files.ts';
 import { completePath } from '../platform/programs/programs.ts';
 import { addBackupCommands } from './backup/commands.ts';
 import { COMPLETE, COMPLETION_HELP, SHELLS, type Shell, scriptFor } from './completion/scripts.ts';
@@ -20,6 +20,8 @@ import { layOutHelp } from './help/help-format.ts';
 import { plainValues } from './help/short-options.ts';
 import { explainUsageErrors } from './help/usage-errors.ts';
 import { addKubeconfigCommand } from './kubeconfig/command.ts';
+import { followKubectl } from './kubeconfig/plugin-folder.ts';
+import { withTarget } from './kubeconfig/target-options.ts';
 import { plainFlags } from './logs/log-options.ts';
 import type { LogsOptions } from './logs/logs.ts';
 import { addMakeCommand } from './make-image/command.ts';
@@ -36,21 +38,6 @@ import type { WhyOptions } from './why/why.ts';
 completePath();
 
 const collect = (text: string, others: string[] = []): string[] => [...others, text];
-
-const targetOptions = (namespace: string): Option[] => [
-  new Option('-n, --namespace <name>', namespace),
-  new Option(
-    '--data-dir <folder>',
-    `data folder of the engine to use (default: that of the engine in KUBECONFIG, otherwise ${DEFAULT_DATA_DIR})`,
-  ).argParser(givenDataDir),
-  new Option('--kubeconfig <file>', 'kubeconfig to use instead of the one in the data folder'),
-  new Option('--context <name>', 'context of the kubeconfig to use'),
-];
-
-function withTarget(command: Command, namespace = `namespace of the Pod (default: the kubeconfig's)`): Command {
-  for (const option of targetOptions(namespace)) command.addOption(option);
-  return command;
-}
 
 const jsonOption = (): Option =>
   new Option('-o, --output <format>', 'json prints all fields, for programs').choices(['json']);
@@ -279,6 +266,7 @@ program
 layOutHelp(program);
 explainUsageErrors(program);
 refuseEmptyValues(program);
+followKubectl(program);
 
 async function main(): Promise<void> {
   watchOutput();

@@ -13,7 +13,10 @@ export const shortId = ({ id }: ImageInfo): string => digitsOf(id).slice(0, SHOR
 export const namesOf = ({ id, tags, digests }: ImageInfo): string[] =>
   tags.length > 0 ? tags : digests.length > 0 ? digests : [id];
 
-/** Finds an image by name, ID, or at least the first 4 digits of its ID, which may follow `sha256:`. Throws a UserError if no image or more than one matches. */
+/**
+ * Finds an image by name, ID, or at least the first 4 digits of its ID, which may follow `sha256:`. Throws a UserError if no image or more
+ * than one matches.
+ */
 export function findImage(images: readonly ImageInfo[], reference: string, hints: Hints): ImageInfo {
   const found = images.filter(
     (image) =>

@@ -174,8 +174,8 @@ const jobOf = (pod: Pod): string | undefined => controllerUid('Job', pod);
 const cronJobOf = (job: Job): string | undefined => controllerUid('CronJob', job);
 
 /**
- * Resolves with the UIDs of complete Jobs, whose failed Pods are no trouble because other Pods have succeeded, and of Jobs of CronJobs after
- * which another Job of the same CronJob has finished.
+ * Resolves with the UIDs of complete Jobs, whose failed Pods are no trouble because other Pods have succeeded, and of the Jobs of CronJobs
+ * after which another Job of the same CronJob has finished.
  */
 async function settledJobs(
   client: Client,
