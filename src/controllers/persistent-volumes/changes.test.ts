@@ -24,7 +24,7 @@ function start() {
   return {
     claims: claimHandlers(indexes, queues) as Required<InformerHandlers<PersistentVolumeClaim>>,
     volumes: volumeHandlers(indexes, queues, retry) as Required<InformerHandlers<PersistentVolume>>,
-    pods: podHandlers(protection, queues) as Required<InformerHandlers<Pod>>,
+    pods: podHandlers(indexes, protection, queues) as Required<InformerHandlers<Pod>>,
     registered,
     /** Returns the sorted keys that were queued since the last call, including those that unboundClaimsRetry() queues in a later turn. */
     async queued(): Promise<string[]> {
@@ -74,6 +74,21 @@ describe('a change of a claim', () => {
     await queued();
     claims.deleted(claim('data'));
     expect(await queued()).toEqual(['claim a/data', 'folder pvc-uid-data', 'volume disk']);
+  });
+  it('a change of a claim queues the Pods whose ephemeral volumes need the deleted claim, until they are deleted', async () => {
+    const { claims, pods, queued } = start();
+    const scratch = { name: 'scratch', ephemeral: { volumeClaimTemplate: { spec: {} } } };
+    pods.added(pod([scratch, { name: 'data', persistentVolumeClaim: { claimName: 'web-data' } }]));
+    await queued();
+    claims.deleted(claim('web-scratch', 'disk'));
+    expect(await queued()).toEqual(['claim a/web-scratch', 'ephemeral a/web/uid-web', 'volume disk']);
+    claims.deleted(claim('web-data', 'disk'));
+    claims.deleted(claim('web-scratch', 'disk', { namespace: 'b' }));
+    expect(await queued()).toEqual(['claim a/web-data', 'claim b/web-scratch', 'volume disk', 'volume disk']);
+    pods.deleted(pod([scratch]));
+    await queued();
+    claims.deleted(claim('web-scratch', 'disk'));
+    expect(await queued()).toEqual(['claim a/web-scratch', 'volume disk']);
   });
   it('a change of a claim queues no folder for a deleted claim that names a volume', async () => {
     const { claims, queued } = start();

@@ -3,7 +3,7 @@ import type { PersistentVolume, PersistentVolumeClaim, Pod } from '../../api/gen
 import type { InformerHandlers } from '../../client/local-copy.ts';
 import type { WorkQueue } from '../../client/work-queue.ts';
 import { uidOf } from '../../machinery/meta.ts';
-import { claimNamesOf } from '../../scheduling/volume-claims.ts';
+import { claimNameOf, claimNamesOf } from '../../scheduling/volume-claims.ts';
 import { volumeIndex } from '../../scheduling/volume-search.ts';
 import { type GroupedKeys, groupedKeys } from './grouped-keys.ts';
 import { volumeNameFor } from './local-path.ts';
@@ -29,7 +29,16 @@ export interface StorageIndexes {
   claimsByOwner: GroupedKeys<PersistentVolumeClaim>;
   /** Names of volumes, by the UID of the claim for which they are reserved, or '' if there is none. */
   volumesByClaim: GroupedKeys<PersistentVolume>;
+  /** NAMESPACE/NAME/UID of Pods, by the keys of the claims of their ephemeral volumes. */
+  podsByEphemeralClaim: GroupedKeys<Pod>;
 }
+
+const podKey = ({ metadata }: Pod): string => `${metadata.namespace}/${metadata.name}/${metadata.uid}`;
+
+const ephemeralClaimKeys = (pod: Pod): string[] =>
+  (pod.spec?.volumes ?? [])
+    .filter(({ ephemeral }) => ephemeral !== undefined)
+    .map((volume) => claimKey({ ...pod.metadata, name: claimNameOf(pod, volume) }));
 
 export function storageIndexes(): StorageIndexes {
   return {
@@ -46,11 +55,12 @@ export function storageIndexes(): StorageIndexes {
       ({ metadata }) => metadata.name,
       ({ spec }) => [spec?.claimRef?.uid ?? ''],
     ),
+    podsByEphemeralClaim: groupedKeys(podKey, ephemeralClaimKeys),
   };
 }
 
 export function claimHandlers(
-  { claimsByVolume, claimsByOwner, volumesByClaim }: StorageIndexes,
+  { claimsByVolume, claimsByOwner, volumesByClaim, podsByEphemeralClaim }: StorageIndexes,
   queues: Queues,
 ): InformerHandlers<PersistentVolumeClaim> {
   const put = (claim: PersistentVolumeClaim): void => {
@@ -86,6 +96,7 @@ export function claimHandlers(
       if (!claim.spec?.volumeName) queues.unusedFolders.add(volumeNameFor(claim));
       // A volume may be reserved for the claim although the claim does not name it yet.
       for (const name of volumesByClaim.keysOf(uidOf(claim))) queues.volumes.add(name);
+      for (const key of podsByEphemeralClaim.keysOf(claimKey(claim.metadata))) queues.ephemeralClaims.add(key);
     },
   };
 }
@@ -142,14 +153,18 @@ export function volumeHandlers(
   };
 }
 
-export function podHandlers(protection: ClaimProtection, queues: Queues): InformerHandlers<Pod> {
-  const queueEphemeral = ({ metadata, spec }: Pod): void => {
-    const isNeeded = (spec?.volumes ?? []).some(({ ephemeral }) => ephemeral !== undefined);
-    if (isNeeded) queues.ephemeralClaims.add(`${metadata.namespace}/${metadata.name}/${metadata.uid}`);
+export function podHandlers(
+  { podsByEphemeralClaim }: StorageIndexes,
+  protection: ClaimProtection,
+  queues: Queues,
+): InformerHandlers<Pod> {
+  const queueEphemeral = (pod: Pod): void => {
+    if (ephemeralClaimKeys(pod).length > 0) queues.ephemeralClaims.add(podKey(pod));
   };
   return {
     added(pod) {
       protection.put(pod);
+      podsByEphemeralClaim.put(pod);
       queueEphemeral(pod);
     },
     updated(pod, old) {
@@ -160,6 +175,7 @@ export function podHandlers(protection: ClaimProtection, queues: Queues): Inform
     },
     deleted(pod) {
       protection.remove(pod);
+      podsByEphemeralClaim.remove(pod);
       queueEphemeral(pod);
       const { namespace } = pod.metadata;
       for (const name of claimNamesOf(pod)) queues.claims.add(claimKey({ namespace, name }));

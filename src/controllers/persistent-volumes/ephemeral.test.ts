@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { PersistentVolumeClaim, Pod, Volume } from '../../api/generated/types.ts';
-import { PERSISTENT_VOLUME_CLAIMS } from '../../api/resources.ts';
+import { NAMESPACES, PERSISTENT_VOLUME_CLAIMS } from '../../api/resources.ts';
 import { alreadyExists, conflict, notFound, serviceUnavailable } from '../../machinery/status.ts';
 import { deleteOwnClaims, ensureEphemeralClaims } from './ephemeral.ts';
 import { type StorageFixture, storageFixture } from './storage-fixture.ts';
@@ -89,6 +89,11 @@ describe('the claims of a Pod with ephemeral volumes', () => {
   it('a claim that exists by the time of its creation is success', async () => {
     fixture.backend.failNext(CREATE, alreadyExists(PERSISTENT_VOLUME_CLAIMS, 'web-scratch'));
     expect(await ensure()).toEqual([CREATE]);
+  });
+  it('no claim is created, nor tried again, in a namespace that is being deleted', async () => {
+    await fixture.backend.remove(NAMESPACES, undefined, 'a');
+    expect(await ensure()).toEqual([CREATE]);
+    expect(fixture.claim('web-scratch')).toBeUndefined();
   });
   it('the creation of a claim fails, to be retried, if the API cannot create it', async () => {
     fixture.backend.failNext(CREATE, serviceUnavailable('not now'));

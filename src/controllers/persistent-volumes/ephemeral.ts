@@ -4,7 +4,7 @@
  */
 import type { PersistentVolumeClaim, Pod } from '../../api/generated/types.ts';
 import { defined } from '../../machinery/drop-undefined.ts';
-import { isApiError } from '../../machinery/status.ts';
+import { isApiError, isNamespaceTerminating } from '../../machinery/status.ts';
 import { claimNameOf, isOwnedBy } from '../../scheduling/volume-claims.ts';
 import { readNow, type Storage } from './storage.ts';
 
@@ -38,7 +38,8 @@ export async function ensureEphemeralClaims(pod: Pod, { claimClient, claims, eve
     try {
       await claimClient.create(claim);
     } catch (error) {
-      if (!isApiError(error, 'AlreadyExists')) throw error;
+      // In a namespace that is being deleted, every create fails, and the Pod is about to be deleted.
+      if (!isApiError(error, 'AlreadyExists') && !isNamespaceTerminating(error)) throw error;
     }
   }
 }

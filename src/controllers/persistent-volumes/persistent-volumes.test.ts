@@ -124,6 +124,28 @@ test('the ephemeral volume of a Pod gets a claim, which is deleted after the Pod
   await vi.waitFor(() => expect(claims()).toEqual([]));
 });
 
+test.each([
+  ['the claim of the Pod', 'own'],
+  ['a claim with its name that the Pod does not own', 'other'],
+])('once %s is deleted, the ephemeral volume of the Pod gets a new claim', async (_, owner) => {
+  const volume = { name: 'scratch', ephemeral: { volumeClaimTemplate: { spec: SPEC } } };
+  await backend.set(STORAGE_CLASSES, localPathClass);
+  const first = owner === 'other' ? await claim('web-scratch') : undefined;
+  const { metadata } = await pod('web', [volume]);
+  await start();
+  await vi.waitFor(() => expect(claims()).toHaveLength(1));
+  for (const ref of ['persistentvolumeclaims', 'pods'])
+    await vi.waitFor(() => expect(backend.calls).toContain(`watch ${ref} /`));
+  await settled();
+  const uid = claims()[0]?.metadata.uid;
+  expect(uid === first?.metadata.uid).toBe(owner === 'other');
+  await backend.remove(PERSISTENT_VOLUME_CLAIMS, 'a', 'web-scratch');
+  await vi.waitFor(() => {
+    expect(claims()[0]?.metadata.ownerReferences).toMatchObject([{ uid: metadata.uid }]);
+    expect(claims()[0]?.metadata.uid).not.toBe(uid);
+  });
+});
+
 test('a failed step is repeated, unless its object no longer exists', async () => {
   await claim('gone', { [SELECTED_NODE]: 'n' });
   backend.failNext('create persistentvolumes', notFound(PERSISTENT_VOLUMES, 'x'));

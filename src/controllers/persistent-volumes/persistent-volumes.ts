@@ -80,7 +80,7 @@ export async function startPersistentVolumes(options: ControllerOptions & { fold
     { added: retryUnbound, updated: retryUnbound },
   );
   const nodes = informers.follow<Node>(NODES, { signal });
-  const pods: Informer<Pod> = informers.follow(PODS, { signal }, podHandlers(protection, queues));
+  const pods: Informer<Pod> = informers.follow(PODS, { signal }, podHandlers(indexes, protection, queues));
   const { claimsByOwner, search } = indexes;
   const events = createEventRecorder(client, { component: 'persistentvolume-controller', ...working });
   const controller: Controller = {
