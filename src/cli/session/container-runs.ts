@@ -70,8 +70,8 @@ export function crashLoops(pod: Pod, { ran, hooked }: ContainerRuns, steps: read
     // The exit code of a container that was killed because of its hook says nothing about the cause.
     if (reason !== 'CrashLoopBackOff' || end === undefined || !ran.has(name) || hooked.has(name)) return [];
     const stop = stopOf({ events: [], transitions: steps }, { kind, name }, { attempt });
-    // The text contains the output of the probe, which may differ each time, so the step's message is the cause.
-    if (stop !== undefined) return found(`failing: ${stop.cause}`, stop.step.message);
+    // The text contains the output of the probe, which may differ each time, so the message is the cause.
+    if (stop !== undefined) return found(`failing: ${stop.cause}`, stop.message);
     if (isFailedStart(end)) return found(`failing: ${startErrorText(end)}`);
     return found(`${end.exitCode === 0 ? 'ending' : 'failing'}: ${exitText(end)}`);
   });

@@ -6,6 +6,18 @@ export const isOfEarlier = ({ attempt }: Transition, newest: Transition | undefi
   attempt !== undefined && newest?.attempt !== undefined && attempt < newest.attempt;
 
 /**
+ * Returns whether the step, such as a stop signal, is about a run whose sandbox was lost while the Pod was not ending. The node creates
+ * another sandbox only when all these runs have ended.
+ */
+export const isOfLostSandbox = ({ at }: Transition, steps: readonly Transition[]): boolean =>
+  steps
+    .filter((each) => each.at <= at && SANDBOX_STEPS.includes(each.type))
+    .sort((a, b) => a.at - b.at)
+    .at(-1)?.type === 'SandboxLost';
+
+const SANDBOX_STEPS = ['SandboxReady', 'SandboxLost', 'TerminationBegan'];
+
+/**
  * Returns whether the containers have ended for good. A stopped sandbox alone does not show that: the node also stops a lost sandbox
  * before it creates another one.
  */

@@ -76,10 +76,15 @@ export function explainOutcome(subject: Living): Explanation | undefined {
         seeTimeline(subject),
       ],
     };
+  const isAlone = bad !== undefined && stopOf(subject, bad)?.isLoss && controllerOf(pod) === undefined;
   return {
     sentence: `${name} has failed: ${why}${defers}.`,
     evidence: proof,
-    actions: [...(end === undefined ? [seeTimeline(subject)] : end.actions), ...missed],
+    actions: [
+      ...(isAlone ? [deleteIt(subject), applyAgain(subject)] : []),
+      ...(end === undefined ? [seeTimeline(subject)] : end.actions),
+      ...missed,
+    ],
   };
 }
 

@@ -43,10 +43,12 @@ export function endOfRun(subject: Living, shown: Shown, ended: ContainerStateTer
   if (stop !== undefined) {
     const forced = exit === undefined ? undefined : wasKilled(stop.step, exit);
     const deaf = `${firstProcess(subject.pod)} did not end after its stop signal and was killed ${forced} later`;
+    const isFinal = stop.isLoss && subject.pod.spec?.restartPolicy === 'Never';
+    const then = stop.isLoss ? `, so its node stopped ${called(shown)}` : '';
     return {
-      cause: stop.cause,
-      evidence: [`it was stopped: ${stop.step.message}`, ...(forced ? [deaf] : []), ...words],
-      actions: [stop.action, ...(forced ? [hearSignals(subject.pod, shown.name)] : []), output],
+      cause: `${stop.cause}${then}${isFinal ? ', which restartPolicy Never does not start again' : ''}`,
+      evidence: [`it was stopped: ${stop.message}`, ...(forced ? [deaf] : []), ...words],
+      actions: [stop.action, ...(forced && !stop.isLoss ? [hearSignals(subject.pod, shown.name)] : []), output],
     };
   }
   if (exit !== undefined && exit.exitCode === ended.exitCode && deafExits(subject.transitions).includes(exit))
@@ -157,7 +159,7 @@ const exitOf = ({ transitions }: Living, container: string): Transition | undefi
   transitions.findLast((step) => step.type === 'Exited' && step.container === container);
 
 function outOfMemory(pod: Pod, shown: Shown, stop: NodeStop | undefined, said: string[], output: Action): RunEnd {
-  const words = [...(stop === undefined ? [] : [`it was stopped: ${stop.step.message}`]), ...said];
+  const words = [...(stop === undefined ? [] : [`it was stopped: ${stop.message}`]), ...said];
   const limit = memoryLimit(pod, shown.name);
   if (limit === undefined)
     return {

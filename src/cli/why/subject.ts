@@ -230,12 +230,6 @@ export const failedStopHooks = (subject: Pick<Living, 'pod' | 'transitions' | 'n
       : [];
   });
 
-/** Returns the reason why the node stopped the container, such as a failed probe or hook; none if the record has no such reason. */
-export function stopReason(subject: Subject, container: string): string[] {
-  const step = lastStep(subject, ['StopSignal'], container);
-  return step?.message === undefined ? [] : [`it was stopped: ${step.message}`];
-}
-
 export const loadImage = (
   { hints }: Pick<Subject, 'hints'>,
   description = 'load it from an archive, without a registry',

@@ -92,7 +92,7 @@ export function explainStopping(subject: Living): Explanation | undefined {
   if (stopping === undefined) return undefined;
   const { now, pod } = subject;
   const { shown, stop } = stopping;
-  const { type, at, deadline, message } = stop.step;
+  const { type, at, deadline } = stop.step;
   const hook = lastStep(subject, ['HookBegan', 'HookDone', 'HookFailed'], shown.name);
   const runsHook = type !== 'StopSignal' && hook?.type === 'HookBegan' && hook.reason === 'preStop';
   const next = runsHook ? `; its preStop hook has been running for ${forTime(hook.at, now)}` : '';
@@ -101,7 +101,7 @@ export function explainStopping(subject: Living): Explanation | undefined {
     sentence: `${subject.name} is stopping ${called(shown)}: ${stop.cause}${kill}.`,
     evidence:
       type === 'StopSignal'
-        ? [`stop signal sent ${ago(at, now)}: ${message}`, ...processEvidence(pod, shown.name)]
+        ? [`stop signal sent ${ago(at, now)}: ${stop.message}`, ...processEvidence(pod, shown.name)]
         : [`step ${type}, ${ago(at, now)}`, 'its stop signal has not been sent yet'],
     actions: [stop.action, seeOutput(subject, shown.name)],
   };

@@ -1,5 +1,6 @@
 /** Explains why the node stopped a run of a container, or is stopping it, although the Pod is not ending. Pure. */
 import type { Transition } from '../../../lifecycle/types.ts';
+import { isOfLostSandbox } from '../../timeline/sandbox-ends.ts';
 import { type Action, called, eventOf, type Living, oneLine, type Shown, type Subject } from '../subject.ts';
 import { failureClause, failureEvent, failureText } from './probe-failure.ts';
 import { isRunning } from './reboot.ts';
@@ -7,8 +8,12 @@ import { isRunning } from './reboot.ts';
 /** Why the node stopped a run that has ended or is ending. */
 export interface NodeStop {
   step: Transition;
+  /** Why the node stops the run, in the words of the step; the same for each run that it stops for this reason. */
+  message: string;
   cause: string;
   action: Action;
+  /** Present if the node stopped the run because the sandbox was lost. */
+  isLoss?: true;
 }
 
 type Named = Pick<Shown, 'kind' | 'name' | 'isSidecar'>;
@@ -23,7 +28,23 @@ export function stopOf(
   exit?: Pick<Transition, 'attempt'>,
 ): NodeStop | undefined {
   const step = subject.transitions.findLast((each) => each.type === 'StopSignal' && isOfRun(each, shown, exit));
-  return step?.message === undefined ? undefined : stopFor(subject, shown, step, step.message);
+  if (step === undefined) return undefined;
+  return step.message === undefined ? stopForLoss(subject, step) : stopFor(subject, shown, step, step.message);
+}
+
+/** Returns the stop if `step` belongs to the stop of a run whose sandbox was lost. The run was alive, so the machine had not stopped. */
+function stopForLoss({ transitions }: Pick<Subject, 'transitions'>, step: Transition): NodeStop | undefined {
+  if (!isOfLostSandbox(step, transitions)) return undefined;
+  const message = 'its sandbox was lost';
+  return {
+    step,
+    message,
+    cause: `${message}, probably because the pause process of the sandbox was killed`,
+    action: {
+      description: "find out what killed the pause process: a user, or the kernel if memory ran out (see 'dmesg')",
+    },
+    isLoss: true,
+  };
 }
 
 const isOfRun = (step: Transition, { name }: Named, run?: Pick<Transition, 'attempt'>): boolean =>
@@ -47,6 +68,7 @@ function stopFor(
     const text = failing?.message ?? (event && failureText(event));
     return {
       step,
+      message: why,
       cause: failureClause(probe, shown, 'failed', text && oneLine(text)),
       action: {
         description: `fix what its ${probe} probe checks, or give the probe more time (timeoutSeconds, failureThreshold)`,
@@ -59,6 +81,7 @@ function stopFor(
     );
     return {
       step,
+      message: why,
       cause: hookCause(shown, failed?.message),
       action: { description: 'fix its postStart hook, or what the hook needs; to change the Pod, recreate it' },
     };
@@ -66,7 +89,7 @@ function stopFor(
   // Only a new image changes the definition of a container that runs.
   const isNewImage = why.includes('definition changed');
   const cause = isNewImage ? `the image of ${called(shown)} was changed` : `its node stopped ${called(shown)}, ${why}`;
-  return { step, cause, action: { description: 'wait: it starts again' } };
+  return { step, message: why, cause, action: { description: 'wait: it starts again' } };
 }
 
 /** Returns the last step of the container if it shows that the node is stopping its run. */
@@ -96,6 +119,8 @@ export function currentStop(subject: Living, shown: Named): NodeStop | undefined
   if (signalled !== undefined || last.type === 'StopSignal') return signalled;
   const failing = subject.transitions.findLast((step) => isProbeStop(step) && isOfRun(step, shown, last));
   if (failing !== undefined) return stopFor(subject, shown, failing, `failed ${failing.reason} probe`);
+  const loss = stopForLoss(subject, last);
+  if (loss !== undefined) return loss;
   const killing = oneLine(eventOf(subject, ['Killing'], shown.name)?.message);
   return killing === '' || killing === `Stopping container ${shown.name}`
     ? undefined

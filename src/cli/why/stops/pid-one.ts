@@ -4,6 +4,7 @@ import { MINIMUM_GRACE_MILLIS } from '../../../lifecycle/hooks-and-stops.ts';
 import type { Transition } from '../../../lifecycle/types.ts';
 import { formatDuration } from '../../../machinery/time.ts';
 import { isLoss } from '../../timeline/life.ts';
+import { isOfLostSandbox } from '../../timeline/sandbox-ends.ts';
 import { type Action, oneLine } from '../subject.ts';
 
 const SHELLS = new Set(['sh', 'ash', 'bash', 'dash', 'ksh', 'zsh']);
@@ -46,7 +47,8 @@ export const deafExits = (steps: readonly Transition[]): Transition[] =>
   steps.filter((exit) => {
     if (exit.type !== 'Exited' || exit.containerKind === 'defer') return false;
     const stop = stopSignalOf(exit, steps);
-    return stop !== undefined && stop.message === undefined && !isHurried(stop) && wasKilled(stop, exit) !== undefined;
+    if (stop === undefined || stop.message !== undefined || isOfLostSandbox(stop, steps)) return false;
+    return !isHurried(stop) && wasKilled(stop, exit) !== undefined;
   });
 
 function commandOf({ spec }: Pod, container: string): string[] {
