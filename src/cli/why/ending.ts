@@ -28,6 +28,7 @@ import {
   lastTime,
   listed,
   oneLine,
+  runningHook,
   type Shown,
   seeStatus,
   shownContainers,
@@ -145,8 +146,8 @@ const timeOf = (event: CoreV1Event | undefined): Millis =>
 function hookOf(subject: Living, running: readonly Shown[]): Explanation | undefined {
   const { now } = subject;
   for (const shown of running) {
-    const step = lastStep(subject, ['HookBegan', 'HookDone', 'HookFailed', 'StopSignal'], shown.name);
-    if (step?.type !== 'HookBegan' || step.reason !== 'preStop') continue;
+    const step = runningHook(subject, shown.name, 'preStop');
+    if (step === undefined) continue;
     // The hook of a sidecar may run until the deadline of the termination, other hooks until that of the PreExit stage.
     const until = sidecarsOf(subject.pod).has(shown.name) ? deadlineOf(subject) : preExitDeadlineOf(subject);
     return {

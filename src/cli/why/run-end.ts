@@ -5,14 +5,16 @@
  */
 import type { ContainerStateTerminated, Pod } from '../../api/generated/types.ts';
 import type { Transition } from '../../lifecycle/types.ts';
-import { parseTime } from '../../machinery/time.ts';
+import { type Millis, parseTime } from '../../machinery/time.ts';
 import { failedRun, isNotFound, unstarted } from './failed-start.ts';
 import { memoryLimit } from './memory-limit.ts';
 import { type NodeStop, stopOf } from './stops/node-stop.ts';
 import { deafExits, firstProcess, hearSignals, SIGKILLED, stopSignalOf, wasKilled } from './stops/pid-one.ts';
 import {
   type Action,
+  activeBound,
   called,
+  inTime,
   type Living,
   lastStep,
   lastWords,
@@ -20,6 +22,7 @@ import {
   type Shown,
   seeOutput,
   seeTimeline,
+  withoutAttempt,
 } from './subject.ts';
 
 export interface RunEnd {
@@ -31,6 +34,13 @@ export interface RunEnd {
 
 export const codeText = ({ exitCode, reason }: ContainerStateTerminated): string =>
   `code ${exitCode}${reason ? ` (${reason})` : ''}`;
+
+/** Returns when a container restarts, or why it does not, as a clause after a semicolon; empty if this is not known. */
+export function restartText({ pod, now }: Living, at: Millis | undefined): string {
+  if (at === undefined) return '';
+  const never = withoutAttempt(at, activeBound(pod), now);
+  return never === undefined ? `; it restarts ${inTime(at, now)}` : `; it does not restart, ${never}`;
+}
 
 /** Returns why the run ended. `previous`: whether `lifepod logs` needs --previous for its log. */
 export function endOfRun(subject: Living, shown: Shown, ended: ContainerStateTerminated, previous: boolean): RunEnd {

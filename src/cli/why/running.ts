@@ -1,10 +1,11 @@
 /** Explains why a running Pod is not ready, or that it is healthy. Pure. */
-import type { Container, ContainerStateTerminated, Pod, Probe } from '../../api/generated/types.ts';
+import type { Container, ContainerStateTerminated, LifecycleHandler, Pod, Probe } from '../../api/generated/types.ts';
 import { parseTime } from '../../machinery/time.ts';
 import { programLossIn } from '../../platform/programs/program-part.ts';
-import { codeText, endOfRun } from './run-end.ts';
+import { codeText, endOfRun, restartText } from './run-end.ts';
 import { failureClause, failureEvent, failureText } from './stops/probe-failure.ts';
 import {
+  type Action,
   ago,
   called,
   conditionLine,
@@ -16,12 +17,12 @@ import {
   lastStep,
   listed,
   oneLine,
+  runningHook,
   type Shown,
   seeOutput,
   seeTimeline,
   shownContainers,
 } from './subject.ts';
-import { restartText } from './waiting.ts';
 
 export function explainReadiness(subject: Living): Explanation | undefined {
   const { name } = subject;
@@ -36,7 +37,12 @@ export function explainReadiness(subject: Living): Explanation | undefined {
     const { terminated } = shown.status.state ?? {};
     if (shown.kind === 'app' && terminated !== undefined) return endedContainer(subject, shown, terminated);
   }
-  const starting = wanted.find(({ status }) => !status.ready && status.state?.waiting !== undefined);
+  const waiting = wanted.filter(({ status }) => !status.ready && status.state?.waiting !== undefined);
+  for (const shown of waiting) {
+    const hook = startHookCause(subject, shown);
+    if (hook !== undefined) return explanationOf(`${name} is starting`, hook);
+  }
+  const [starting] = waiting;
   return {
     sentence:
       starting === undefined
@@ -63,30 +69,62 @@ export function explainReadinessGates(subject: Living): Explanation | undefined 
   };
 }
 
+const specOf = ({ spec }: Pod, name: string): Container | undefined =>
+  [...(spec?.initContainers ?? []), ...(spec?.containers ?? [])].find((each) => each.name === name);
+
 /** Returns the kind of the probe that a running container without readiness waits for, and the probe if there is one. */
 export function readyingProbe(
-  { spec }: Pod,
+  pod: Pod,
   { name, status }: Shown,
 ): { kind: 'startup' | 'readiness'; probe: Probe | undefined } {
-  const all: Container[] = [...(spec?.initContainers ?? []), ...(spec?.containers ?? [])];
-  const own = all.find((each) => each.name === name);
+  const own = specOf(pod, name);
   return status.started !== true && own?.startupProbe !== undefined
     ? { kind: 'startup', probe: own.startupProbe }
     : { kind: 'readiness', probe: own?.readinessProbe };
 }
 
+/** Why a container is not ready, or does not count as started. `cause`: a clause. */
+interface Cause {
+  cause: string;
+  evidence: string[];
+  actions: Action[];
+}
+
 /** Explains why a container that runs is not ready. */
-export function explainUnready(subject: Living, shown: Shown): Explanation {
-  const { name, now, pod } = subject;
-  const hook = lastStep(subject, ['HookBegan', 'HookDone', 'HookFailed'], shown.name);
-  if (hook?.type === 'HookBegan' && hook.reason === 'postStart')
-    return {
-      sentence: `${name} is not ready: the postStart hook of ${called(shown)} has been running for ${forTime(hook.at, now)}.`,
-      evidence: [`step HookBegan (postStart), ${ago(hook.at, now)}`],
-      actions: [
-        { description: 'wait for it, or make the hook shorter: the container counts as running once it has ended' },
-      ],
-    };
+export const explainUnready = (subject: Living, shown: Shown): Explanation =>
+  explanationOf(`${subject.name} is not ready`, probeCause(subject, shown));
+
+const explanationOf = (state: string, { cause, evidence, actions }: Cause): Explanation => ({
+  sentence: `${state}: ${cause}.`,
+  evidence,
+  actions,
+});
+
+/** Returns the postStart hook or the startup probe for which an init container does not count as started; undefined if it has none. */
+export const unstartedCause = (subject: Living, shown: Shown): Cause | undefined =>
+  startHookCause(subject, shown) ??
+  (shown.status.state?.running !== undefined && readyingProbe(subject.pod, shown).kind === 'startup'
+    ? probeCause(subject, shown)
+    : undefined);
+
+/** Returns the postStart hook that runs in a container, whose status is `waiting` until the hook has ended; undefined if none runs. */
+function startHookCause(subject: Living, shown: Shown): Cause | undefined {
+  const { now, pod } = subject;
+  const began = runningHook(subject, shown.name, 'postStart');
+  const hook = specOf(pod, shown.name)?.lifecycle?.postStart;
+  if (began === undefined || hook === undefined) return undefined;
+  return {
+    cause: `the postStart hook of ${called(shown)} has been running for ${forTime(began.at, now)}, and the container counts as started only when the hook has ended`,
+    evidence: [`the hook: ${handlerText(hook)}`, `step HookBegan (postStart), ${ago(began.at, now)}`],
+    actions: [
+      { description: 'wait, or find out why its postStart hook takes so long; to change the hook, recreate the Pod' },
+      seeOutput(subject, shown.name),
+    ],
+  };
+}
+
+function probeCause(subject: Living, shown: Shown): Cause {
+  const { now, pod } = subject;
   const { kind, probe } = readyingProbe(pod, shown);
   const since = parseTime(shown.status.state?.running?.startedAt);
   const turned = subject.transitions.findLast(
@@ -98,13 +136,15 @@ export function explainUnready(subject: Living, shown: Shown): Explanation {
   const loss = programLossIn(text || '');
   if (loss !== undefined)
     return {
-      sentence: `${name} is not ready: the ${kind} probe of ${called(shown)} cannot run, because ${loss}.`,
+      cause: `the ${kind} probe of ${called(shown)} cannot run, because ${loss}`,
       evidence: eventLine(event, subject),
       actions: [{ description: 'restart the engine as the first sentence says; the node then runs the probe again' }],
     };
   const isFailing = event !== undefined || failing !== undefined;
   return {
-    sentence: `${name} is not ready: ${isFailing ? failureClause(kind, shown, 'fails', text) : `the ${kind} probe of ${called(shown)} has not succeeded yet`}.`,
+    cause: isFailing
+      ? failureClause(kind, shown, 'fails', text)
+      : `the ${kind} probe of ${called(shown)} has not succeeded yet`,
     evidence: [
       ...(probe === undefined ? [] : [`the probe: ${probeText(probe)}`]),
       ...eventLine(event, subject),
@@ -129,24 +169,16 @@ function endedContainer(subject: Living, shown: Shown, ended: ContainerStateTerm
   };
 }
 
-function probeText({
-  exec,
-  httpGet,
-  tcpSocket,
-  grpc,
-  periodSeconds = 10,
-  failureThreshold = 3,
-  timeoutSeconds = 1,
-}: Probe): string {
-  const what =
-    exec !== undefined
-      ? `exec ${(exec.command ?? []).join(' ')}`
-      : httpGet !== undefined
-        ? `GET ${httpGet.path ?? '/'} on port ${httpGet.port}`
-        : tcpSocket !== undefined
-          ? `TCP to port ${tcpSocket.port}`
-          : `gRPC on port ${grpc?.port}`;
-  return `${what}, every ${periodSeconds} s within ${timeoutSeconds} s, failing after ${failureThreshold} in a row`;
+function probeText(probe: Probe): string {
+  const { periodSeconds = 10, failureThreshold = 3, timeoutSeconds = 1 } = probe;
+  return `${handlerText(probe)}, every ${periodSeconds} s within ${timeoutSeconds} s, failing after ${failureThreshold} in a row`;
+}
+
+function handlerText({ exec, httpGet, tcpSocket, grpc, sleep }: Probe & LifecycleHandler): string {
+  if (exec !== undefined) return `exec ${(exec.command ?? []).join(' ')}`;
+  if (httpGet !== undefined) return `GET ${httpGet.path ?? '/'} on port ${httpGet.port}`;
+  if (tcpSocket !== undefined) return `TCP to port ${tcpSocket.port}`;
+  return sleep === undefined ? `gRPC on port ${grpc?.port}` : `sleep for ${sleep.seconds} s`;
 }
 
 /**

@@ -154,6 +154,16 @@ export const lastStep = (
     .sort((a, b) => a.at - b.at)
     .at(-1);
 
+/** Returns the step with which the last hook of the container began; undefined if it has ended, or if it is another kind of hook. */
+export function runningHook(
+  subject: Pick<Subject, 'transitions'>,
+  container: string,
+  hook: 'postStart' | 'preStop',
+): Transition | undefined {
+  const step = lastStep(subject, ['HookBegan', 'HookDone', 'HookFailed', 'StopSignal', 'Exited'], container);
+  return step?.type === 'HookBegan' && step.reason === hook ? step : undefined;
+}
+
 export const forTime = (since: Millis, now: Millis): string => shortDuration(Math.max(0, now - since));
 
 export const ago = (at: Millis, now: Millis): string => `${forTime(at, now)} ago`;

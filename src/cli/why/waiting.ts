@@ -5,11 +5,11 @@ import { lacksImage } from '../pod-containers.ts';
 import { FAILED_START_REASONS, FREE_SPACE, failedStart, volumeFinding } from './failed-start.ts';
 import { missingImage } from './images.ts';
 import { tooLowLimit } from './memory-limit.ts';
-import { codeText, endOfRun } from './run-end.ts';
+import { codeText, endOfRun, restartText } from './run-end.ts';
+import { unstartedCause } from './running.ts';
 import { currentStop, hookCause, isStopping, type NodeStop } from './stops/node-stop.ts';
 import { processEvidence } from './stops/pid-one.ts';
 import {
-  activeBound,
   ago,
   called,
   conditionOf,
@@ -21,12 +21,12 @@ import {
   type Living,
   lastStep,
   oneLine,
+  runningHook,
   type Shown,
   seeOutput,
   seeStatus,
   shownContainers,
   sidecarsOf,
-  withoutAttempt,
 } from './subject.ts';
 
 const START_REASONS = [
@@ -93,9 +93,8 @@ export function explainStopping(subject: Living): Explanation | undefined {
   const { now, pod } = subject;
   const { shown, stop } = stopping;
   const { type, at, deadline } = stop.step;
-  const hook = lastStep(subject, ['HookBegan', 'HookDone', 'HookFailed'], shown.name);
-  const runsHook = type !== 'StopSignal' && hook?.type === 'HookBegan' && hook.reason === 'preStop';
-  const next = runsHook ? `; its preStop hook has been running for ${forTime(hook.at, now)}` : '';
+  const hook = runningHook(subject, shown.name, 'preStop');
+  const next = hook === undefined ? '' : `; its preStop hook has been running for ${forTime(hook.at, now)}`;
   const kill = deadline === undefined ? next : `; it will be killed ${inTime(deadline, now)} if it has not ended`;
   return {
     sentence: `${subject.name} is stopping ${called(shown)}: ${stop.cause}${kill}.`,
@@ -129,13 +128,6 @@ function restarting(subject: Living, shown: Shown): Explanation {
     ],
     actions,
   };
-}
-
-/** Returns when a container restarts, or why it does not, as a clause after a semicolon; empty if this is not known. */
-export function restartText({ pod, now }: Living, at: Millis | undefined): string {
-  if (at === undefined) return '';
-  const never = withoutAttempt(at, activeBound(pod), now);
-  return never === undefined ? `; it restarts ${inTime(at, now)}` : `; it does not restart, ${never}`;
 }
 
 /**
@@ -233,13 +225,16 @@ export function explainStarting(subject: Living): Explanation | undefined {
   const begun = parseTime(running?.startedAt);
   const place = shown.filter(({ kind }) => kind === 'init').findIndex((each) => each.name === init.name) + 1;
   const count = subject.pod.spec?.initContainers?.length ?? 0;
-  const runs = running !== undefined;
+  const runs = begun === undefined ? 'is running' : `has been running for ${forTime(begun, now)}`;
+  const cause = `${called(init)} (${place} of ${count}) ${running === undefined ? 'is about to start' : runs}, and the containers after it wait for it`;
+  const unstarted = unstartedCause(subject, init);
   return {
-    sentence: `${name} is initializing: ${called(init)} (${place} of ${count}) ${runs ? (begun === undefined ? 'is running' : `has been running for ${forTime(begun, now)}`) : 'is about to start'}, and the containers after it wait for it.`,
+    sentence: `${name} is initializing: ${unstarted === undefined ? cause : `${unstarted.cause}; the containers after ${init.name} wait for it`}.`,
     evidence: [
+      ...(unstarted?.evidence ?? []),
       ...(init.status.restartCount > 0 ? [`it was restarted ${init.status.restartCount}×`] : []),
       `condition Initialized is ${conditionOf(subject, 'Initialized')?.status ?? 'unknown'}`,
     ],
-    actions: [seeOutput(subject, init.name)],
+    actions: unstarted?.actions ?? [seeOutput(subject, init.name)],
   };
 }
