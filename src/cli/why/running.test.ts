@@ -26,6 +26,26 @@ const hookRuns = (name: string): NonNullable<Case['steps']> => [
 ];
 
 explains({
+  'a probe that has not begun, because of its initial delay': {
+    spec: {
+      containers: [container('app', { readinessProbe: { exec: { command: ['true'] }, initialDelaySeconds: 300 } })],
+    },
+    status: { conditions: UNREADY, containerStatuses: [running('app', { ready: false })] },
+    sentence:
+      'p is not ready: the readiness probe of container app begins only in 4m40s, because of its initialDelaySeconds of 300.',
+    evidence: [
+      'the probe: exec true, 300 s after the start of the container, then every 10 s within 1 s, failing after 3 in a row',
+    ],
+    advice: /^wait, or recreate the Pod with smaller initialDelaySeconds\nsee its output/,
+  },
+  'a probe that has not succeeded after its initial delay': {
+    spec: {
+      containers: [container('app', { startupProbe: { exec: { command: ['true'] }, initialDelaySeconds: 20 } })],
+    },
+    status: { conditions: UNREADY, containerStatuses: [running('app', { ready: false, started: false })] },
+    sentence: 'p is not ready: the startup probe of container app has not succeeded yet.',
+    advice: /^see its output/,
+  },
   'a sidecar whose startup probe fails': {
     spec: { initContainers: [container('one'), SIDECAR] },
     status: {

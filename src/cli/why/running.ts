@@ -13,6 +13,7 @@ import {
   type Explanation,
   eventLine,
   forTime,
+  inTime,
   type Living,
   lastStep,
   listed,
@@ -141,10 +142,14 @@ function probeCause(subject: Living, shown: Shown): Cause {
       actions: [{ description: 'restart the engine as the first sentence says; the node then runs the probe again' }],
     };
   const isFailing = event !== undefined || failing !== undefined;
+  const delay = probe?.initialDelaySeconds ?? 0;
+  const first = (since ?? 0) + delay * 1000;
+  const isDelayed = !isFailing && first > now;
+  const pending = isDelayed
+    ? `begins only ${inTime(first, now)}, because of its initialDelaySeconds of ${delay}`
+    : 'has not succeeded yet';
   return {
-    cause: isFailing
-      ? failureClause(kind, shown, 'fails', text)
-      : `the ${kind} probe of ${called(shown)} has not succeeded yet`,
+    cause: isFailing ? failureClause(kind, shown, 'fails', text) : `the ${kind} probe of ${called(shown)} ${pending}`,
     evidence: [
       ...(probe === undefined ? [] : [`the probe: ${probeText(probe)}`]),
       ...eventLine(event, subject),
@@ -152,6 +157,7 @@ function probeCause(subject: Living, shown: Shown): Cause {
     ],
     actions: [
       ...(isFailing ? [{ description: `fix what its ${kind} probe checks, or correct the probe` }] : []),
+      ...(isDelayed ? [{ description: 'wait, or recreate the Pod with smaller initialDelaySeconds' }] : []),
       seeOutput(subject, shown.name),
     ],
   };
@@ -170,8 +176,9 @@ function endedContainer(subject: Living, shown: Shown, ended: ContainerStateTerm
 }
 
 function probeText(probe: Probe): string {
-  const { periodSeconds = 10, failureThreshold = 3, timeoutSeconds = 1 } = probe;
-  return `${handlerText(probe)}, every ${periodSeconds} s within ${timeoutSeconds} s, failing after ${failureThreshold} in a row`;
+  const { initialDelaySeconds = 0, periodSeconds = 10, failureThreshold = 3, timeoutSeconds = 1 } = probe;
+  const delay = initialDelaySeconds > 0 ? `${initialDelaySeconds} s after the start of the container, then ` : '';
+  return `${handlerText(probe)}, ${delay}every ${periodSeconds} s within ${timeoutSeconds} s, failing after ${failureThreshold} in a row`;
 }
 
 function handlerText({ exec, httpGet, tcpSocket, grpc, sleep }: Probe & LifecycleHandler): string {
