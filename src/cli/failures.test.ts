@@ -99,6 +99,16 @@ test('the message of an unexpected error contains its stack trace', () => {
   );
 });
 
+test.each([
+  new Error('No native build was found for platform=linux arch=x64\n    attempted loading from: /p/node_modules/lmdb'),
+  Object.assign(new Error("Cannot find package 'lmdb' imported from /p/dist/a.js"), { code: 'ERR_MODULE_NOT_FOUND' }),
+])('an incomplete package, or one for another processor, is reported in one line', (error) => {
+  const [first = ''] = error.message.split('\n');
+  expect(failureText(error)).toBe(
+    `a part of lifepod's program is missing, or is for another kind of processor: install lifepod again (${first})`,
+  );
+});
+
 test.each<[string, string[], string | undefined]>([
   ['an empty folder', [], undefined],
   ['a folder with files that a user may prepare', ['manifests', 'lost+found'], undefined],

@@ -49,6 +49,8 @@ export function failureText(
   if (name === 'RuntimeCallError' || name === 'OutcomeUnknownError')
     return `the container runtime failed or did not answer: ${shortCallError(message)}${runtimeAdvice(message)}`;
   if (error instanceof CommandError) return oneLine(message) + rightsFor(message);
+  if (isIncomplete(code, message))
+    return `a part of lifepod's program is missing, or is for another kind of processor: install lifepod again (${firstLine(message)})`;
   const systemError = SYSTEM_ERRORS[code ?? ''];
   if (systemError === undefined) return stack ?? String(error);
   return `${path ?? 'a file'} ${systemError}`;
@@ -66,6 +68,12 @@ function refusedAccess(code: string | undefined, path: string | undefined): Need
 }
 
 export const errorLine = (text: string): string => (text.startsWith('lifepod ') ? text : `lifepod: ${text}`);
+
+/** Returns whether a module of lifepod, or of a package that it needs, cannot be loaded. Source: the loaders of Node.js and of lmdb. */
+const isIncomplete = (code: string | undefined, message: string): boolean =>
+  code === 'ERR_MODULE_NOT_FOUND' || code === 'MODULE_NOT_FOUND' || message.startsWith('No native build was found');
+
+const firstLine = (text: string): string => text.split('\n', 1)[0] ?? '';
 
 const oneLine = (text: string): string => text.replace(/\s*\n\s*/g, '; ');
 

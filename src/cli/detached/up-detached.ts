@@ -113,7 +113,8 @@ export function refusalOfRunning(
   );
 }
 
-const replacement = (dataDir: string, pid: number, env: NodeJS.ProcessEnv): string => {
+/** Returns the commands that make an engine run the installed program, and their effect on its Pods. */
+export const replacement = (dataDir: string, pid: number, env: NodeJS.ProcessEnv): string => {
   const { asRoot, engine, start } = hintsFor({ dataDir }, env);
   return serviceState(dataDir) === undefined
     ? `'${asRoot(`kill ${pid}`)}', which ${effectOfKill(pid)}, then '${start()}'`

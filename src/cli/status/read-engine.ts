@@ -27,6 +27,7 @@ import { certificateTroubles } from './certificates.ts';
 import { diskTroubles } from './disk-troubles.ts';
 import { manifestTroubles } from './manifest-troubles.ts';
 import { oomRisk, readOomScores } from './oom-risk.ts';
+import { programTroubles } from './program-troubles.ts';
 import type { StatusReport, Trouble } from './report.ts';
 
 export interface EngineReading {
@@ -77,6 +78,7 @@ export async function readEngine(folder: string, now: Millis, ageMillis = proces
       // An engine that is starting may not have started its DNS or written its nftables rules.
       const hasStarted = upMillis >= START_MILLIS || nodes.some((node) => isReadyNow(node, start));
       return [
+        ...messages('Program', programTroubles(dataDir, pid, record.commit, process.env)),
         ...messages('Disk', diskTroubles(dataDir)),
         ...messages('Certificate', certificateTroubles(dataDir, now)),
         ...messages('Service', beside?.fails === true ? [beside.text] : []),

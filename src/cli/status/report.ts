@@ -5,6 +5,7 @@ import { formatTime, type Millis } from '../../machinery/time.ts';
 
 export interface Trouble {
   kind:
+    | 'Program'
     | 'Disk'
     | 'Certificate'
     | 'Port'
