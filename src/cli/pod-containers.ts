@@ -1,5 +1,6 @@
 /** Queries about the containers of a Pod and their statuses. Pure. */
 import { containersOf } from '../api/core/v1/pod/containers.ts';
+import { podSummary } from '../api/core/v1/pod/status/summary.ts';
 import type { Container, ContainerStatus, EphemeralContainer, Pod, Volume } from '../api/generated/types.ts';
 import { normalizeReference, referenceError } from '../runtime/images/references.ts';
 
@@ -32,6 +33,19 @@ export function podContainers({ spec = { containers: [] }, status = {} }: Pod): 
     ...of('defer', spec.deferContainers, status.deferContainerStatuses),
     ...of('ephemeral', spec.ephemeralContainers, status.ephemeralContainerStatuses),
   ];
+}
+
+/**
+ * Returns the column STATUS of kubectl, but not Completed for a failed Pod: kubectl shows the end of the first app container, even if
+ * another one or a defer container has failed.
+ */
+export function statusWord(pod: Pod): string {
+  const { status } = podSummary(pod);
+  if (pod.status?.phase !== 'Failed' || status !== 'Completed') return status;
+  const ends = podContainers(pod).flatMap(({ kind, status: own }) =>
+    kind === 'app' ? (own?.state?.terminated ?? []) : [],
+  );
+  return ends.find(({ exitCode }) => exitCode !== 0)?.reason || 'Failed';
 }
 
 /** Returns a list such as `app, web, shell (ephem), init (init), bye (defer)`. Source: kubectl logs, which has no defer containers. */

@@ -9,7 +9,7 @@ import { podSummary } from '../../api/core/v1/pod/status/summary.ts';
 import type { Container, ContainerStatus, Pod, Probe } from '../../api/generated/types.ts';
 import type { Transition } from '../../lifecycle/types.ts';
 import { type Millis, parseTime } from '../../machinery/time.ts';
-import { podContainers, waitingProblem } from '../pod-containers.ts';
+import { podContainers, statusWord, waitingProblem } from '../pod-containers.ts';
 import { awaitsDeadline, deadlineOf, isEnding } from '../why/ending-phrases.ts';
 import {
   downRuntime,
@@ -79,7 +79,7 @@ const ofOutcome: Rule = (subject) => {
   // The controller creates another Pod, which `lifepod status` judges separately.
   if (endedWithNode(subject) && controllerOf(subject.pod) !== undefined) return 'well';
   const since = phase === 'Failed' ? failedSince(subject) : unreadySince(subject);
-  return { reason: reason || podSummary(subject.pod).status || phase, since };
+  return { reason: reason || statusWord(subject.pod) || phase, since };
 };
 
 const ofScheduling: Rule = (subject) => {

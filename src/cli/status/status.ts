@@ -5,7 +5,7 @@
  * machine. `kubectl lifepod status`, KUBECONFIG, --kubeconfig and --context select a server instead. The exit code is 0 if there is no
  * trouble, 2 if there is trouble, and 1 if the command cannot find out.
  */
-import { podSummary } from '../../api/core/v1/pod/status/summary.ts';
+
 import type { Pod } from '../../api/generated/types.ts';
 import { isSilence } from '../../client/silence.ts';
 import { readEngineRecord } from '../../engine/settings.ts';
@@ -13,6 +13,7 @@ import { isApiError } from '../../machinery/status.ts';
 import { dataDirOwner, UserError } from '../../platform/files.ts';
 import { machineClock } from '../../platform/node-js.ts';
 import { hintsFor } from '../hints.ts';
+import { statusWord } from '../pod-containers.ts';
 import { apiHangs, changingNow } from '../service/not-running.ts';
 import { resolveTarget, type TargetOptions } from '../target.ts';
 import { selectEngine } from './engine-folder.ts';
@@ -116,7 +117,7 @@ function podEntry({ pod, reason, since, sentence }: UnwellPod, command: (words: 
 function countByStatus(pods: readonly Pod[]): Map<string, number> {
   const counts = new Map<string, number>();
   for (const pod of pods) {
-    const { status: word } = podSummary(pod);
+    const word = statusWord(pod);
     counts.set(word, (counts.get(word) ?? 0) + 1);
   }
   return counts;

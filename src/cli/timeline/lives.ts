@@ -1,10 +1,11 @@
 /** Summarizes the lives of Pods that have had the same name, for `lifepod timeline NAME --list`. Pure. */
-import { podSummary } from '../../api/core/v1/pod/status/summary.ts';
+
 import type { Pod } from '../../api/generated/types.ts';
 import { shortUid } from '../../api/lifepod.io/v1/pod-record/index.ts';
 import type { Transition } from '../../lifecycle/types.ts';
 import { formatTime } from '../../machinery/time.ts';
 import { tabColumns } from '../describe/tab-columns.ts';
+import { statusWord } from '../pod-containers.ts';
 import { type PodLife, transitionsOf } from '../records.ts';
 import { inOrder } from './life.ts';
 
@@ -27,11 +28,10 @@ export function summaryOf({ uid, pod, records }: PodLife): LifeSummary {
   return { ...known, ...(gone === undefined ? {} : { ended: formatTime(gone.at) }), result: resultOf(steps) };
 }
 
-/** Returns the column STATUS of kubectl, but Failed instead of Completed for a failed Pod whose containers exited with code 0. */
 function statusOf(pod: Pod): string {
-  const { phase, reason } = pod.status ?? {};
-  const { status } = podSummary(pod);
-  return phase === 'Failed' && status === 'Completed' ? `Failed${reason ? ` (${reason})` : ''}` : status;
+  const word = statusWord(pod);
+  const reason = pod.status?.reason;
+  return word === 'Failed' && reason ? `Failed (${reason})` : word;
 }
 
 const goneStep = (steps: readonly Transition[]): Transition | undefined =>

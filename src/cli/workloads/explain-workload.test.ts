@@ -135,6 +135,33 @@ test('a workload is explained by one of its Pods, after the condition with which
   });
 });
 
+test('another Pod of a workload that has failed is listed with the cause, also if its first container ended with code 0', () => {
+  const ended = (name: string, exitCode: number, reason: string) => ({
+    name,
+    state: { terminated: { exitCode, reason } },
+  });
+  const failed = (name: string, status: object): Pod => {
+    const own = pod(name, 'Failed');
+    own.spec?.containers.push({ name: 'side', image: 'x' });
+    return { ...own, status: { ...own.status, ...status } } as Pod;
+  };
+  const [app, side] = [ended('app', 0, 'Completed'), ended('side', 137, 'OOMKilled')];
+  const [bad, undone, killed] = [
+    failed('bad', {}),
+    failed('undone', {
+      reason: 'DeferContainerFailed',
+      message: 'defer containers that failed: [up]',
+      containerStatuses: [app],
+    }),
+    failed('killed', { containerStatuses: [app, side] }),
+  ];
+  const found: Explanation = { sentence: 'bad has failed: it.', evidence: [], actions: [] };
+  expect(explainByPod(given({ pods: [bad, undone, killed] }), bad, found).evidence).toEqual([
+    'Pod undone: DeferContainerFailed, defer containers that failed: [up]',
+    'Pod killed: OOMKilled',
+  ]);
+});
+
 test('a complete Job is reported as complete although some of its Pods failed', () => {
   const ownerReferences = [{ apiVersion: 'batch/v1', kind: 'Job', name: 'x', uid: 'u', controller: true }];
   const conditions = [{ type: 'Complete', status: 'True' }];

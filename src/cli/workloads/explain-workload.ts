@@ -1,10 +1,10 @@
 /** Explains the state of a workload by the Pod that needs attention most, or by the reason for which it has no Pods. Pure. */
 import { isFinalPhase } from '../../api/core/v1/pod/status/final-phase.ts';
-import { podSummary } from '../../api/core/v1/pod/status/summary.ts';
 import type { CoreV1Event, Job, Pod } from '../../api/generated/types.ts';
 import { type KubeObject, uidOf } from '../../machinery/meta.ts';
 import type { Millis } from '../../machinery/time.ts';
 import type { Hints } from '../hints.ts';
+import { statusWord } from '../pod-containers.ts';
 import { type Action, ago, type Explanation, lastTime, oneLine } from '../why/subject.ts';
 import { failureOf, failureRemedies, lastJobLine } from './failed-jobs.ts';
 import { idlenessOf, pausedRollout } from './idle-workloads.ts';
@@ -143,10 +143,11 @@ export function explainByPod(given: Given, pod: Pod, found: Explanation): Explan
   };
 }
 
-const stateLines = (pods: readonly Pod[]): string[] => [
+/** Returns a line for each Pod, up to MOST_PODS of them. */
+const stateLines = (pods: readonly Pod[], what = 'Pod'): string[] => [
   ...pods.slice(0, MOST_PODS).map((each) => `Pod ${each.metadata.name}: ${stateOf(each)}`),
   ...(pods.length > MOST_PODS
-    ? [`${pods.length - MOST_PODS} more Pod${pods.length === MOST_PODS + 1 ? '' : 's'}`]
+    ? [`${pods.length - MOST_PODS} more ${what}${pods.length === MOST_PODS + 1 ? '' : 's'}`]
     : []),
 ];
 
@@ -186,7 +187,10 @@ function explainComplete({ title, namespace, pods, hints }: Titled, found: Expla
   const although = first === undefined ? '' : `, although ${failed.length} of its Pods failed`;
   return {
     sentence: `${title} is complete${although}: nothing is left to do.`,
-    evidence: [...(pods.length > failed.length ? [found.sentence.replace(/\.$/, '')] : []), ...listed(failed)],
+    evidence: [
+      ...(pods.length > failed.length ? [found.sentence.replace(/\.$/, '')] : []),
+      ...stateLines(failed, 'failed Pod'),
+    ],
     actions:
       first === undefined
         ? []
@@ -214,7 +218,7 @@ function explainReplaced(
     sentence: `${title} ${continues ? 'continues: it ' : ''}has its ${ready} ready Pod${ready === 1 ? '' : 's'}; ${replaced.length} failed Pod${one ? '' : 's'} of it still exist${one ? 's' : ''}, which ${one ? 'another Pod has' : 'other Pods have'} replaced.`,
     evidence: [
       found.sentence.replace(/\.$/, ''),
-      ...listed(replaced),
+      ...stateLines(replaced, 'failed Pod'),
       ...(isJob(object) && status?.failed
         ? [`its status.failed is ${status.failed}, its spec.backoffLimit ${spec?.backoffLimit}`]
         : []),
@@ -232,19 +236,10 @@ function explainReplaced(
   };
 }
 
-/** Returns a line for each failed Pod, up to MOST_PODS of them. */
-function listed(failed: readonly Pod[]): string[] {
-  const lines = failed.slice(0, MOST_PODS).map((each) => {
-    const message = oneLine(each.status?.message).replace(/\.$/, '');
-    return `Pod ${each.metadata.name}: ${each.status?.reason || stateOf(each)}${message && `, ${message}`}`;
-  });
-  return failed.length > MOST_PODS
-    ? [...lines, `${failed.length - MOST_PODS} more failed Pod${failed.length === MOST_PODS + 1 ? '' : 's'}`]
-    : lines;
-}
-
 function stateOf(pod: Pod): string {
-  const { status } = podSummary(pod);
+  const status = statusWord(pod);
+  const { phase, reason, message } = pod.status ?? {};
+  if (phase === 'Failed') return [reason || status, oneLine(message).replace(/\.$/, '')].filter(Boolean).join(', ');
   if (pod.metadata.deletionTimestamp === undefined || isFinalPhase(pod.status?.phase))
     return isFinalPhase(pod.status?.phase) || !isReady(pod) ? status : 'ready';
   const entry = pod.status?.deferContainerStatuses?.find(({ state }) => state?.running !== undefined);
