@@ -1,6 +1,7 @@
 /** Runs the demo's commands with kubectl, or with lifepod's own client if kubectl is not installed. */
 
 import { readFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { parseAllDocuments } from 'yaml';
 import { coreResource } from '../../api/resources.ts';
 import { clientFromKubeconfig } from '../../client/kubeconfig.ts';
@@ -32,9 +33,11 @@ function withKubectl(
   say: (line: string) => void,
   signal: AbortSignal,
 ): DemoKubectl {
+  // The cache is for the address of this server, so later calls of the user's kubectl cannot use it.
+  const env = { ...process.env, KUBECONFIG: kubeconfig, KUBECACHEDIR: join(dirname(kubeconfig), 'kubectl-cache') };
   const run = async (args: string[]): Promise<void> => {
     say(`\n$ kubectl ${args.join(' ')}`);
-    const output = await runCommandOk(program, args, { env: { ...process.env, KUBECONFIG: kubeconfig }, signal });
+    const output = await runCommandOk(program, args, { env, signal });
     if (output.trim() !== '') say(output.trimEnd());
   };
   return {
