@@ -65,7 +65,7 @@ test('an invalid kubeconfig is a UserError that names the file and the problem',
   const path = join(directory, 'kubeconfig');
   const unreadable = `UserError: kubeconfig ${path} is neither YAML nor JSON: give a kubeconfig`;
   for (const text of ['a: [', '{"a":', 'just text']) expect(await failure(text)).toBe(unreadable);
-  for (const text of ['', '\n', '# nothing\n', '{}'])
+  for (const text of ['', '\n', '# nothing\n', '{}', '---\n', '{}\n---\na: ['])
     expect(await failure(text)).toBe(`UserError: kubeconfig ${path}: it is empty: give a kubeconfig`);
   expect(await failure('apiVersion: v1\nkind: Pod\nmetadata: {name: web}')).toBe(
     `UserError: ${path} is not a kubeconfig but has an object of the kind Pod: give a kubeconfig`,

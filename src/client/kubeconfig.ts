@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
-import { parse } from 'yaml';
+import { parseAllDocuments } from 'yaml';
 import { readProblem } from '../machinery/read-problem.ts';
 import { UserError } from '../platform/files.ts';
 import { type HttpClient, type HttpClientOptions, httpClient } from './http-client.ts';
@@ -148,12 +148,13 @@ async function readFileOf(path: string): Promise<KubeconfigFile> {
 /** A kubeconfig may also have no kind. */
 const KIND = 'Config';
 
-/** Returns undefined if the text is invalid or not an object. As in client-go, a text without a document is an empty object. */
+/**
+ * Returns undefined if the text is invalid or not an object. As in client-go, only the first document counts, and a text without a document
+ * is an empty object.
+ */
 function parsed(text: string): Record<string, unknown> | undefined {
-  try {
-    const config = parse(text) as unknown;
-    return typeof config === 'object' ? ((config ?? {}) as Record<string, unknown>) : undefined;
-  } catch {
-    return undefined;
-  }
+  const [document] = parseAllDocuments(text);
+  if (document === undefined) return {};
+  const config = document.errors.length > 0 ? undefined : (document.toJS() as unknown);
+  return typeof config === 'object' ? ((config ?? {}) as Record<string, unknown>) : undefined;
 }
