@@ -18,6 +18,7 @@ import { startApiServer } from '../apiserver/server.ts';
 import type { Metrics } from '../platform/metrics.ts';
 import { machineClock } from '../platform/node-js.ts';
 import type { Platform } from '../platform/platform.ts';
+import { together } from '../platform/settle.ts';
 import { apiFor } from '../ports/api-for.ts';
 import { API_SERVER } from '../ports/request.ts';
 import { copyLmdbFile } from '../store/lmdb/copy-file.ts';
@@ -35,7 +36,6 @@ import { addStorageMetrics, type EngineMetrics } from './engine-metrics.ts';
 import type { LateNode } from './node-placeholder.ts';
 import { addressForPods, listenAddresses, requestsInFlight } from './options/api-settings.ts';
 import type { Settings } from './settings.ts';
-import { together } from './settle-all.ts';
 import { type StartProgress, settledByWrites } from './start/first-start.ts';
 import { buildDate, gitCommit, SERVED_VERSION } from './version.ts';
 

@@ -11,13 +11,13 @@ import { startPodMetrics } from '../node/usage/pod-metrics.ts';
 import { createNodeReports } from '../node/usage/reports.ts';
 import type { Metrics } from '../platform/metrics.ts';
 import type { Platform } from '../platform/platform.ts';
+import { together } from '../platform/settle.ts';
 import { CLUSTER_DOMAIN } from './engine-api.ts';
 import { agentSettings, kubeletConfiguration, nodeCapacity, openPressure, type Shutdown } from './engine-node.ts';
 import type { EngineRuntime } from './engine-runtime.ts';
 import { machineAddresses, type NodeAddresses, openNodeAddresses } from './node-address.ts';
 import type { lateNode } from './node-placeholder.ts';
 import type { Settings } from './settings.ts';
-import { together } from './settle-all.ts';
 import { SERVED_VERSION } from './version.ts';
 
 export interface PartOptions extends Platform {

@@ -1,4 +1,5 @@
 import { cgroupVersion, limitsSwap } from '../platform/control-groups/cgroups.ts';
+import { together } from '../platform/settle.ts';
 import type { RuntimeFeatures } from '../runtime/runtime.ts';
 import type { NodeAgentOptions } from './agent-options.ts';
 import { readHugepages } from './resources/hugepages.ts';
@@ -25,7 +26,9 @@ export interface NodeFacts {
 }
 
 export async function readNodeFacts(options: NodeAgentOptions): Promise<NodeFacts> {
-  const [podCgroups, hugepages, features] = await Promise.all([
+  // If one part fails, for example because the start is interrupted, the groups that another part creates must be complete before the
+  // caller removes them.
+  const [podCgroups, hugepages, features] = await together([
     openPodCgroups(options),
     readHugepages(),
     options.runtime.features?.(options.signal),

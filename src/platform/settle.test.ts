@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { settleAtMost } from './settle-at-most.ts';
+import { settleAtMost } from './settle.ts';
 
 test('settleAtMost runs no more calls than the limit at a time and returns all results in order', async () => {
   let underWay = 0;

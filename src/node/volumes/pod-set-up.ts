@@ -2,7 +2,7 @@ import type { Pod, Volume } from '../../api/generated/types.ts';
 import type { Client } from '../../client/client.ts';
 import { uidOf } from '../../machinery/meta.ts';
 import type { Log, Timers } from '../../platform/platform.ts';
-import { settleAtMost } from '../../platform/settle-at-most.ts';
+import { settleAtMost } from '../../platform/settle.ts';
 import { OutcomeUnknownError } from '../../runtime/runtime.ts';
 import type { DownwardFacts } from '../container/downward.ts';
 import type { ClaimSource } from './claim.ts';
