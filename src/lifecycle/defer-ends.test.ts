@@ -208,7 +208,7 @@ describe('an entry that does not start', () => {
       'an entry whose image cannot be pulled within its timeoutSeconds ends with the reason DeadlineExceeded',
       { ...OnFailure, timeoutSeconds: 10 },
       { observed: failed(9) },
-      ['DeadlineExceeded', 137, 'no'],
+      ['DeadlineExceeded', 137, 'ErrImagePull: no'],
     ],
     [
       'an entry that does not start within its timeoutSeconds ends with the reason DeadlineExceeded',

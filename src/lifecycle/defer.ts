@@ -174,16 +174,16 @@ function endOfTurn(view: PodView, entry: Entry, so: Termination, skipped: string
     return now < stageEnd ? undefined : { ...never, reason: 'DeadlineExceeded', message: entry.late };
   const why = (entry.givenUp ? undefined : skipped) ?? whyNot(view, entry, so);
   const failure = failureInTurn(view, entry);
+  const failed = failure && `${failure.reason}: ${failure.message}`;
   const isLast = now >= stageEnd || !(retries(entry) || input.memory.unstarted.has(container.latest?.id ?? ''));
   if (failure !== undefined && isLast && why !== GIVEN_UP)
-    return { at: failure.at, reason: 'Error', exitCode: 128, message: `${failure.reason}: ${failure.message}` };
+    return { at: failure.at, reason: 'Error', exitCode: 128, message: failed };
   // An entry with an exited run ends as cut off, unless the whole list is skipped.
   const hasRun = (skipped === undefined || why === GIVEN_UP) && container.runs.some(({ state }) => state === 'exited');
   const cutOff = why === GIVEN_UP ? 'GivenUp' : why === SANDBOX_LOST ? 'SandboxLost' : 'DeadlineExceeded';
   if (why !== undefined) return { ...never, reason: hasRun ? cutOff : 'Skipped', message: why };
-  if (now < timeoutAt) return undefined;
-  const message = failure?.message ?? `Container ${spec.name} did not start in its timeoutSeconds`;
-  return { ...never, reason: 'DeadlineExceeded', message };
+  const message = failed ?? `Container ${spec.name} did not start in its timeoutSeconds`;
+  return now < timeoutAt ? undefined : { ...never, reason: 'DeadlineExceeded', message };
 }
 
 function endOfRun(view: PodView, entry: Entry, run: ContainerState, so: Termination, skipped?: string) {

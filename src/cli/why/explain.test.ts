@@ -990,6 +990,18 @@ explains({
     ],
     advice: /^do by hand what one and two would have done\nfor later Pods, load it .*'docker save web:1 late:2 > FILE'/,
   },
+  'a deleted Pod whose defer container was retried until its time was over, because its image was missing': {
+    gone: true,
+    steps: [
+      [19, 'Pulling', { ...entry('one'), message: 'web:1' }],
+      [20, 'TerminationBegan', { reason: 'Deleted', ...until(10) }],
+      [17, 'DeferEnded', { ...entry('one'), exitCode: 137, reason: 'DeadlineExceeded', message: 'ErrImagePull: none' }],
+      [16, 'Gone'],
+    ],
+    sentence: /its defer container one timed out\.$/,
+    evidence: ['defer container one: could not start, its image web:1 cannot be pulled (none)'],
+    advice: /^do by hand what one would have done\nfor later Pods, load it .*'docker save web:1 > FILE'/,
+  },
   'a deleted Pod whose defer container has the policy Never and lacked its image': {
     gone: true,
     steps: [
