@@ -76,6 +76,18 @@ test('a repeated Event is patched with a higher count; a different message creat
   expect(new Set(stored().map((each) => each.metadata.name)).size).toBe(2);
 });
 
+test('Events that two components report about one object in the same millisecond are both stored', async () => {
+  const { backend, recorder, stored, timers } = await setUp();
+  const other = createEventRecorder(clientOf(backend), { component: 'default-scheduler', timers, log: silentLog });
+  for (const each of [recorder, other]) each.event(pod, 'Warning', 'Failed', 'one');
+  other.event(pod, 'Warning', 'Failed', 'one');
+  await Promise.all([recorder.flushed(), other.flushed()]);
+  expect(stored().map(({ source, count }) => [source?.component, count])).toEqual([
+    ['kubelet', 1],
+    ['default-scheduler', 2],
+  ]);
+});
+
 test('a repeated Event that has expired is created again with its count continued', async () => {
   const { backend, recorder, stored } = await setUp();
   recorder.event(pod, 'Warning', 'BackOff', 'one');

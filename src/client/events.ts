@@ -130,21 +130,31 @@ function eventStore(client: Client, { component, host }: EventRecorderOptions): 
     // If the stored Event no longer exists, the new Event continues its count.
     const { at, ...content } = draft;
     const time = formatTime(at);
-    const name = `${draft.involvedObject.name}.${uniqueNanos(at).toString(16)}`;
-    const next: Known = { name, count: (before?.count ?? 0) + 1, firstTimestamp: before?.firstTimestamp ?? time };
-    await events.create({
-      apiVersion: 'v1',
-      kind: 'Event',
-      metadata: { name, namespace: namespaceOf(draft) },
-      ...content,
-      source: { component, host },
-      firstTimestamp: next.firstTimestamp,
-      lastTimestamp: time,
-      count: next.count,
-      reportingComponent: component,
-      reportingInstance: host ?? '',
-    });
-    remember(key, next);
+    const count = (before?.count ?? 0) + 1;
+    const firstTimestamp = before?.firstTimestamp ?? time;
+    const create = (name: string): Promise<CoreV1Event> =>
+      events.create({
+        apiVersion: 'v1',
+        kind: 'Event',
+        metadata: { name, namespace: namespaceOf(draft) },
+        ...content,
+        source: { component, host },
+        firstTimestamp,
+        lastTimestamp: time,
+        count,
+        reportingComponent: component,
+        reportingInstance: host ?? '',
+      });
+    for (;;) {
+      const name = `${draft.involvedObject.name}.${uniqueNanos(at).toString(16)}`;
+      try {
+        await create(name);
+        return remember(key, { name, count, firstTimestamp });
+      } catch (error) {
+        // Another component has reported an Event about the same object in the same millisecond.
+        if (!isApiError(error, 'AlreadyExists')) throw error;
+      }
+    }
   };
 }
 
