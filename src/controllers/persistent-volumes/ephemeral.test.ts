@@ -83,7 +83,7 @@ describe('the claims of a Pod with ephemeral volumes', () => {
     const second = { ...scratch, name: 'second' };
     expect(await ensure(pod([scratch, second]))).toEqual(['create persistentvolumeclaims a/web-second']);
     expect(fixture.reported).toEqual([
-      'Warning EphemeralVolumeConflict web: PVC a/web-scratch was not created for pod a/web (pod is not owner)',
+      'Warning FailedBinding web: ephemeral volume scratch: PVC a/web-scratch was not created for pod a/web (pod is not owner)',
     ]);
   });
   it('a claim that exists by the time of its creation is success', async () => {
@@ -94,10 +94,14 @@ describe('the claims of a Pod with ephemeral volumes', () => {
     await fixture.backend.remove(NAMESPACES, undefined, 'a');
     expect(await ensure()).toEqual([CREATE]);
     expect(fixture.claim('web-scratch')).toBeUndefined();
+    expect(fixture.reported).toEqual([]);
   });
-  it('the creation of a claim fails, to be retried, if the API cannot create it', async () => {
+  it('the creation of a claim fails, to be retried, if the API cannot create it, which an Event reports', async () => {
     fixture.backend.failNext(CREATE, serviceUnavailable('not now'));
     await expect(ensure()).rejects.toThrow('not now');
+    expect(fixture.reported).toEqual([
+      'Warning FailedBinding web: ephemeral volume scratch: create PVC web-scratch: not now',
+    ]);
   });
 });
 

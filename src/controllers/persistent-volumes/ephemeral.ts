@@ -15,11 +15,12 @@ export async function ensureEphemeralClaims(pod: Pod, { claimClient, claims, eve
     const template = volume.ephemeral?.volumeClaimTemplate;
     const name = claimNameOf(pod, volume);
     if (template === undefined || name === undefined) continue;
+    const report = (problem: string): void =>
+      events.event(pod, 'Warning', 'FailedBinding', `ephemeral volume ${volume.name}: ${problem}`);
     const found = claims.get(namespace, name) ?? (await readNow(claimClient, name, namespace));
     if (found !== undefined) {
-      if (isOwnedBy(found, pod)) continue;
-      const message = `PVC ${namespace}/${name} was not created for pod ${namespace}/${podName} (pod is not owner)`;
-      events.event(pod, 'Warning', 'EphemeralVolumeConflict', message);
+      if (!isOwnedBy(found, pod))
+        report(`PVC ${namespace}/${name} was not created for pod ${namespace}/${podName} (pod is not owner)`);
       continue;
     }
     const owner = { apiVersion: 'v1', kind: 'Pod', name: podName, uid, controller: true, blockOwnerDeletion: true };
@@ -39,7 +40,9 @@ export async function ensureEphemeralClaims(pod: Pod, { claimClient, claims, eve
       await claimClient.create(claim);
     } catch (error) {
       // In a namespace that is being deleted, every create fails, and the Pod is about to be deleted.
-      if (!isApiError(error, 'AlreadyExists') && !isNamespaceTerminating(error)) throw error;
+      if (isApiError(error, 'AlreadyExists') || isNamespaceTerminating(error)) continue;
+      report(`create PVC ${name}: ${(error as Error).message}`);
+      throw error;
     }
   }
 }
