@@ -7,9 +7,11 @@ import { hostPortsTakenBy } from '../../scheduling/host-ports.ts';
 import { allocatableOf, wantedBy } from '../../scheduling/node-resources.ts';
 import { claimNamesOf } from '../../scheduling/volume-claims.ts';
 import { amountText } from './amounts.ts';
+import { CLAIM_ADVICE, NO_VOLUME, UNBOUND } from './needs/claim-advice.ts';
 import { type UnboundFinding, unboundFinding } from './needs/claims.ts';
 import {
   type Action,
+  type Advice,
   conditionLine,
   conditionOf,
   type Explanation,
@@ -23,8 +25,6 @@ import {
 } from './subject.ts';
 
 const DEFAULT_SCHEDULER = 'default-scheduler';
-
-type Advice = (subject: Living) => Action;
 
 const say =
   (description: string): Advice =>
@@ -42,8 +42,6 @@ const uncordon: Advice = (subject) => ({
 });
 
 const NO_FREE_PORT = /free ports/;
-const NO_VOLUME = /available persistent volumes/;
-const UNBOUND = /unbound immediate PersistentVolumeClaims/;
 
 /** Patterns for the scheduler's message, each with actions. The first pattern that matches is used. */
 const ADVICE: readonly [RegExp, ...Advice[]][] = [
@@ -67,24 +65,7 @@ const ADVICE: readonly [RegExp, ...Advice[]][] = [
     (subject) => seeStatus(subject, 'see why the node is not ready'),
   ],
   [/untolerated taint|had taint/, taint],
-  // This pattern precedes that of node affinity, which would also match the message.
-  [/volume node affinity/, aboutClaims('the volume of a claim is on another node: see which one')],
-  [NO_VOLUME, aboutClaims('create a PersistentVolume that fits the claim: see what it requests')],
-  [
-    /ReadWriteOncePod/,
-    say('another Pod uses the claim: delete that Pod, or use a claim with the access mode ReadWriteOnce'),
-  ],
-  [
-    /persistentvolumeclaim ".*" is being deleted/,
-    aboutClaims('see which Pod still uses the claim (Used By), and create it again when it is gone'),
-  ],
-  [
-    /bound to non-existent persistentvolume/,
-    aboutClaims('its volume has been deleted: delete the claim and create it again'),
-  ],
-  [/persistentvolumeclaim ".*" not found/, missingClaim],
-  [/waiting for ephemeral volume controller/, say('wait a moment: the claim is being created')],
-  [UNBOUND, aboutClaims('see why a claim is not bound')],
+  ...CLAIM_ADVICE,
   [
     /node affinity|node selector/i,
     (subject) => ({
@@ -97,27 +78,6 @@ const ADVICE: readonly [RegExp, ...Advice[]][] = [
   [/unschedulable/, uncordon],
   [/Too many pods/, say('the node is full: delete other Pods, or start the engine with a higher --max-pods')],
 ];
-
-function aboutClaims(description: string): Advice {
-  return (subject) => {
-    const named = claimOf(subject);
-    const claims = named === '' ? [...new Set(claimNamesOf(subject.pod))] : [named];
-    return {
-      description,
-      command: subject.hints.kubectl(['describe pvc', ...claims, '-n', subject.namespace].join(' ')),
-    };
-  };
-}
-
-const claimOf = (subject: Living): string =>
-  /persistentvolumeclaim "([^"]+)"/.exec(conditionOf(subject, 'PodScheduled')?.message ?? '')?.[1] ?? '';
-
-function missingClaim(subject: Living): Action {
-  return {
-    description: `create the PersistentVolumeClaim ${claimOf(subject)}, or recreate the Pod with the claimName of one that exists; see which ones exist`,
-    command: subject.hints.kubectl(`get pvc -n ${subject.namespace}`),
-  };
-}
 
 function taint(subject: Living): Action {
   const message = conditionOf(subject, 'PodScheduled')?.message ?? '';

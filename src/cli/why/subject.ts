@@ -83,6 +83,8 @@ export interface Living extends Subject {
   pod: Pod;
 }
 
+export type Advice = (subject: Living) => Action;
+
 export const conditionOf = ({ pod }: Living, type: string): PodCondition | undefined =>
   pod.status?.conditions?.find((each) => each.type === type);
 

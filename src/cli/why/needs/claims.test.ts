@@ -64,7 +64,7 @@ explains({
     ...of(
       { storageClassName: 'x', event: ['ProvisioningFailed', 'storageclass.storage.k8s.io "x" not found'] },
       ', because its StorageClass x does not exist',
-      /^create the StorageClass, .*: kubectl get storageclass$/,
+      /^create the StorageClass, or delete the claim and create it again with the storageClassName of one that exists; see which ones exist: kubectl get storageclass$/,
     ),
     evidence: [
       'PersistentVolumeClaim data: Event ProvisioningFailed, 3.00s ago: storageclass.storage.k8s.io "x" not found',
@@ -84,7 +84,7 @@ explains({
   'a claim that names a volume that does not fit': of(
     { volumeName: 'v', event: ['VolumeMismatch', 'Cannot bind to requested volume "v": requested PV is too small'] },
     ', because the PersistentVolume v that its spec.volumeName names does not fit: requested PV is too small',
-    /^change the volume, /,
+    /^change the volume, or delete the claim and create it again with a spec that fits: see what it requests: /,
   ),
   'a claim that names a volume that does not exist': of(
     { volumeName: 'v' },
@@ -151,6 +151,8 @@ explains({
     ],
     sentence:
       'p is not scheduled yet: its PersistentVolumeClaim data is not bound, because no volume could be created for it: block volumes are not supported.',
+    advice:
+      /^remove the cause of the error, or delete the claim and create it again with a spec that is supported: see /,
   },
   'claims that the user may not read': {
     spec: spec('a', 'b'),
@@ -158,4 +160,103 @@ explains({
     sentence: `p is not scheduled: ${UNBOUND}`,
     advice: /^see why a claim is not bound: kubectl describe pvc a b -n n$/,
   },
+});
+
+const ephemeral: Partial<NonNullable<Pod['spec']>> = {
+  nodeName: '',
+  volumes: [{ name: 'data', ephemeral: { volumeClaimTemplate: { spec: {} } } }],
+};
+const member: Partial<NonNullable<Pod['spec']>> = {
+  nodeName: '',
+  volumes: [{ name: 'data', persistentVolumeClaim: { claimName: 'data-p' } }],
+};
+const ownedBy = (kind: string, name: string): Case['metadata'] => ({
+  ownerReferences: [{ apiVersion: 'apps/v1', kind, name, uid: 'u', controller: true }],
+});
+/** `p-data` is the claim of an ephemeral volume, `data-p` of a member of a StatefulSet. */
+const classless = (name: string, remedy: string, given: Partial<Case>): Case => ({
+  status: unscheduled(UNBOUND),
+  unboundClaims: [
+    unbound(name, {
+      storageClassName: 'x',
+      event: ['ProvisioningFailed', 'storageclass.storage.k8s.io "x" not found'],
+    }),
+  ],
+  sentence: `p is not scheduled: its PersistentVolumeClaim ${name} is not bound, because its StorageClass x does not exist.`,
+  advice: new RegExp(`^create the StorageClass, or ${remedy}; see which ones exist: kubectl get storageclass$`),
+  ...given,
+});
+const waitsWith = (text: string, advice: RegExp, given: Partial<Case>): Case => ({
+  status: unscheduled(`0/1 nodes are available: ${text}.`),
+  sentence: `p is not scheduled: 0/1 nodes are available: ${text}.`,
+  advice,
+  ...given,
+});
+const FOREIGN = 'PVC n/p-data was not created for pod n/p (pod is not owner)';
+const AWAITED = 'waiting for ephemeral volume controller to create the persistentvolumeclaim "p-data"';
+
+explains({
+  'a StorageClass that the claim of a StatefulSet lacks': classless(
+    'data-p',
+    'delete the StatefulSet db and then the claim, and create the StatefulSet again with the storageClassName of one that exists in its volumeClaimTemplates',
+    { spec: member, metadata: ownedBy('StatefulSet', 'db') },
+  ),
+  'a StorageClass that an existing claim of a Pod of a StatefulSet lacks': classless(
+    'shared',
+    'delete the claim and create it again with the storageClassName of one that exists',
+    { spec: spec('shared'), metadata: ownedBy('StatefulSet', 'db') },
+  ),
+  'a StorageClass that an ephemeral volume lacks': classless(
+    'p-data',
+    'recreate the Pod with the storageClassName of one that exists in its ephemeral volume data',
+    { spec: ephemeral },
+  ),
+  'a StorageClass that an ephemeral volume of a Job lacks': classless(
+    'p-data',
+    'recreate the Job j with the storageClassName of one that exists in its ephemeral volume data',
+    { spec: ephemeral, metadata: ownedBy('Job', 'j') },
+  ),
+  'a StorageClass that an ephemeral volume of a workload lacks': classless(
+    'p-data',
+    'apply its workload with the storageClassName of one that exists in its ephemeral volume data, and delete the Pod if it is not replaced',
+    { spec: ephemeral, metadata: ownedBy('ReplicaSet', 'r') },
+  ),
+  'an ephemeral volume whose claim has another owner': waitsWith(
+    FOREIGN,
+    /^if nothing needs the claim p-data, delete it: .*: kubectl delete pvc p-data -n n\nor keep the claim, and recreate the Pod with another name for its ephemeral volume data$/,
+    { spec: ephemeral },
+  ),
+  'an ephemeral volume of a workload whose claim has another owner': waitsWith(
+    FOREIGN,
+    /\nor keep the claim, and apply its workload with another name for its ephemeral volume data, and delete the Pod/,
+    { spec: ephemeral, metadata: ownedBy('StatefulSet', 'db') },
+  ),
+  'an ephemeral volume whose claim is being created': waitsWith(
+    AWAITED,
+    /^wait a moment: the claim is being created$/,
+    {
+      spec: ephemeral,
+      events: [['FailedBinding', `ephemeral volume data: ${FOREIGN}`]],
+    },
+  ),
+  'an ephemeral volume whose claim cannot be created': waitsWith(
+    AWAITED,
+    /^remove what prevents the creation of the claim, which is retried automatically: exceeded quota: q$/,
+    { spec: ephemeral, events: [['FailedBinding', 'ephemeral volume data: create PVC p-data: exceeded quota: q']] },
+  ),
+  'an ephemeral volume whose claim is being deleted': waitsWith(
+    'persistentvolumeclaim "p-data" is being deleted',
+    /when it is gone, it is created again: kubectl describe pvc p-data -n n$/,
+    { spec: ephemeral },
+  ),
+  'a claim of a StatefulSet whose volume has been deleted': waitsWith(
+    'persistentvolumeclaim "data-p" bound to non-existent persistentvolume "v"',
+    /^its volume has been deleted: delete the claim, which is then created again: kubectl describe pvc data-p -n n$/,
+    { spec: member, metadata: ownedBy('StatefulSet', 'db') },
+  ),
+  'a claim of a StatefulSet that does not exist': waitsWith(
+    'persistentvolumeclaim "data-p" not found',
+    /^the StatefulSet db creates the claim data-p: see in its Events why it does not: kubectl describe statefulset db -n n$/,
+    { spec: member, metadata: ownedBy('StatefulSet', 'db') },
+  ),
 });

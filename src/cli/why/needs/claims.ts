@@ -2,6 +2,7 @@
 import type { CoreV1Event } from '../../../api/generated/types.ts';
 import { NO_PROVISIONER, SELECTED_NODE } from '../../../scheduling/volume-claims.ts';
 import { type Action, eventLine, eventOf, type Living, oneLine, type UnboundClaim } from '../subject.ts';
+import { replaceClaim } from './claim-template.ts';
 
 export interface UnboundFinding {
   /** A clause that names each claim and why it is not bound. */
@@ -20,10 +21,15 @@ const seeClaim =
   (description: string): Cause['action'] =>
   (claim, { hints, namespace }) => ({ description, command: hints.kubectl(`describe pvc ${claim} -n ${namespace}`) });
 
+/** `part` as for replaceClaim(). */
+const replaceOr =
+  (other: string, part: string, hint: string): Cause['action'] =>
+  (claim, about) =>
+    seeClaim(`${other}, or ${replaceClaim(about.pod, claim, part)}: ${hint}`)(claim, about);
+
 const CREATE_VOLUME = seeClaim('create a PersistentVolume that fits the claim: see what it requests');
-const SEE_CLASSES: Cause['action'] = (_, { hints }) => ({
-  description:
-    'create the StorageClass, or delete the claim and create it again with the storageClassName of one that exists; see which ones exist',
+const SEE_CLASSES: Cause['action'] = (claim, { pod, hints }) => ({
+  description: `create the StorageClass, or ${replaceClaim(pod, claim, 'the storageClassName of one that exists')}; see which ones exist`,
   command: hints.kubectl('get storageclass'),
 });
 
@@ -45,7 +51,7 @@ const MESSAGES: readonly [RegExp, (found: RegExpExecArray) => Cause][] = [
     /^Cannot bind to requested volume "(.*?)": (.*)$/,
     ([, name, mismatch]) => ({
       why: `the PersistentVolume ${name} that its spec.volumeName names does not fit: ${mismatch}`,
-      action: seeClaim('change the volume, or delete the claim and create it again: see what it requests'),
+      action: replaceOr('change the volume', 'a spec that fits', 'see what it requests'),
     }),
   ],
   [
@@ -59,7 +65,7 @@ const MESSAGES: readonly [RegExp, (found: RegExpExecArray) => Cause][] = [
     /^failed to provision volume with StorageClass ".*?": (.*)$/,
     ([, error]) => ({
       why: `no volume could be created for it: ${error}`,
-      action: seeClaim('correct the claim, or remove the cause of the error: see the Events of the claim'),
+      action: replaceOr('remove the cause of the error', 'a spec that is supported', 'see the Events of the claim'),
     }),
   ],
 ];
