@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
@@ -63,6 +63,24 @@ test('two processes that share turns both get a turn of their own, one after the
       turn.release();
     }),
   );
+});
+
+test('untilEnded waits also for a process that has lost its lock of the data folder when it wanted a turn of its own', async () => {
+  mkdirSync(join(folder, 'store'));
+  const [first, second] = [await takeTurn(folder, quiet, signal), await takeTurn(folder, quiet, signal)];
+  expect(first.tryOwn()).toBe(false);
+  second.release();
+  expect(isBeingEnded(folder)).toBe(true);
+  const order: string[] = [];
+  const waits = Promise.withResolvers<void>();
+  const ended = untilEnded(folder, () => waits.resolve(), signal).then(() => order.push('ended'));
+  await waits.promise;
+  await first.own();
+  order.push('turn of its own');
+  first.release();
+  await ended;
+  expect(order).toEqual(['turn of its own', 'ended']);
+  expect(isBeingEnded(folder)).toBe(false);
 });
 
 test('a session that starts is not taken for a process that ends the engine', async () => {
