@@ -117,6 +117,12 @@ describe('a container that has no run', () => {
 
 describe('a container that has a run', () => {
   const NEVER = { restartPolicy: 'Never' };
+  const ON_FAILURE = { restartPolicy: 'OnFailure' };
+  const stopped: Given = {
+    runs: [exited('app', 0, -1)],
+    memory: { stops: { 'app-0': { at: at(-2), deadline: at(28), restart: true } } },
+  };
+  const ended: Given = { deleted: 30, ending: ending(30) };
   const HOOK = { containers: [container('app', { lifecycle: { postStart: { exec } } })] };
   const fresh = { sandboxes: [sandbox(0, { ready: false, stopped: true }), sandbox(1)] };
   const lost = { sandboxes: [sandbox(0, { ready: false })] };
@@ -131,6 +137,19 @@ describe('a container that has a run', () => {
       { spec: HOOK, runs: [app], observed: { hooks: { 'app-0/postStart': {} } } },
       'running',
     ],
+    ['stopped and exited with 0, and restarts with OnFailure', { spec: ON_FAILURE, ...stopped }, 'waiting'],
+    [
+      'stopped and exited with 0, and backs off with OnFailure',
+      { spec: ON_FAILURE, ...stopped, runs: [exited('app', 0, -1, { backoffSeconds: 9 })] },
+      'waiting',
+    ],
+    [
+      'stopped in a lost sandbox and exited with 0, and restarts with OnFailure',
+      { spec: ON_FAILURE, ...stopped, observed: lost },
+      'waiting',
+    ],
+    ['stopped and exited with 0 in a Pod that ends', { spec: ON_FAILURE, ...stopped, ...ended }, 'terminated'],
+    ['exited with 0 by itself with OnFailure', { spec: ON_FAILURE, runs: [exited('app', 0, -1)] }, 'terminated'],
     ['exited for good', { spec: NEVER, runs: [exited('app', 1, -1)] }, 'terminated'],
     ['exited in a Pod that ends', { deleted: 30, ending: ending(30), runs: [exited('app', 1, -1)] }, 'terminated'],
     ['exited in a sandbox that was lost', { runs: [exited('app', 1, -1)], observed: lost }, 'terminated'],

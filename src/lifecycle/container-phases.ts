@@ -30,7 +30,6 @@ export type Phase =
   | { is: 'Ended'; end: EntryEnd }; // Only defer containers.
 
 const waiting = (reason: string, message?: string): Waiting => ({ is: 'Waiting', reason, message });
-
 const creating = ({ init }: PodView): string => (init.length > 0 ? 'PodInitializing' : 'ContainerCreating');
 
 export function phaseOf(container: ContainerView, situation: Situation): Phase {
@@ -45,7 +44,10 @@ export function phaseOf(container: ContainerView, situation: Situation): Phase {
   if (run?.state === 'exited') {
     // The run belongs to a lost sandbox, and the container has no run in the new sandbox yet.
     const isBefore = isAlive && current === undefined && view.sandbox?.ready === true;
-    if (!isBefore || (kind !== 'init' && !wantsRestart(view, container, run))) return { is: 'Exited', run };
+    const restarts = isAlive && wantsRestart(view, container, run);
+    // The API lets no container that has succeeded run again with restartPolicy OnFailure, so this exit is only shown as the last state.
+    const isHidden = restarts && view.restartPolicy === 'OnFailure' && run.exitCode === 0;
+    if (!isHidden && (!isBefore || (kind !== 'init' && !restarts))) return { is: 'Exited', run };
   }
   return failed(view.failureOf('mountVolumes'), view) ?? waiting(creating(view));
 }
@@ -72,10 +74,8 @@ function whyWaiting(container: ContainerView, view: PodView): Phase | undefined 
   const hook = current && view.observed.hooks[runKey(current.id, 'postStart')]?.failure;
   const hooked = hook === undefined ? undefined : waiting('PostStartHookError', hook);
   if (isLive(current)) return hooked;
-  if (current !== undefined) {
-    if (!wantsRestart(view, container, current)) return undefined;
-    if (restartAfter(current, view.stops).at > view.now) return backingOff(container, current, view);
-  }
+  if (current && !wantsRestart(view, container, current)) return undefined;
+  if (current && restartAfter(current, view.stops).at > view.now) return backingOff(container, current, view);
   const target = imageFound(container, nextAttempt)?.state === 'present' ? missingTarget(view, container) : undefined;
   return (
     imagePhase(container, view) ??
