@@ -6,6 +6,7 @@ import { fullDiskText } from '../../runtime/full-disk.ts';
 import { itsImage, lacksImage } from '../pod-containers.ts';
 import { imageRemedies, lackOfImage } from './images.ts';
 import { tooLowLimit } from './memory-limit.ts';
+import { unmountableClaim } from './needs/claim-advice.ts';
 import { type Finding, type Needing, objectFinding } from './needs/objects.ts';
 import { called, type Explanation, eventLine, eventOf, type Living, lastStep, oneLine, type Shown } from './subject.ts';
 
@@ -194,7 +195,11 @@ function imageFinding(text: string): Finding | undefined {
 
 /** Explains the message about a volume that cannot be mounted; undefined if no remedy is known. */
 export const volumeFinding = (subject: Needing, text: string): Finding | undefined =>
-  objectFinding(subject, text) ?? folderFinding(subject, text) ?? claimFinding(subject, text) ?? diskFinding(text);
+  objectFinding(subject, text) ??
+  folderFinding(subject, text) ??
+  unmountableClaim(subject, text) ??
+  claimFinding(subject, text) ??
+  diskFinding(text);
 
 export const FREE_SPACE = 'free some space on this disk: the node retries automatically';
 

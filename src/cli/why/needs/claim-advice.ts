@@ -1,12 +1,19 @@
-/** Advises on the scheduler's messages about PersistentVolumeClaims, which src/scheduling/volume-claims.ts writes. Pure. */
+/**
+ * Advises on messages about PersistentVolumeClaims: of the scheduler (src/scheduling/volume-claims.ts) and of the node
+ * (src/node/volumes/claim.ts). Pure.
+ */
 import { claimNamesOf } from '../../../scheduling/volume-claims.ts';
 import { type Action, type Advice, conditionOf, eventOf, type Living, oneLine } from '../subject.ts';
 import { claimTemplate, replacePod } from './claim-template.ts';
+import type { Finding, Needing } from './objects.ts';
 
 export const NO_VOLUME = /available persistent volumes/;
 export const UNBOUND = /unbound immediate PersistentVolumeClaims/;
 /** A claim has the name that an ephemeral volume needs, but another owner or none. */
 const FOREIGN = /PVC [^/ ]+\/(\S+) was not created for pod/;
+
+const DELETED = 'see which Pod still uses the claim (Used By), and create it again when it is gone';
+const DELETED_FROM_TEMPLATE = 'see which Pod still uses the claim (Used By): when it is gone, it is created again';
 
 /** Patterns for the scheduler's message, each with actions. */
 export const CLAIM_ADVICE: readonly [RegExp, ...Advice[]][] = [
@@ -19,13 +26,7 @@ export const CLAIM_ADVICE: readonly [RegExp, ...Advice[]][] = [
       description: 'another Pod uses the claim: delete that Pod, or use a claim with the access mode ReadWriteOnce',
     }),
   ],
-  [
-    /persistentvolumeclaim ".*" is being deleted/,
-    aboutClaims(
-      'see which Pod still uses the claim (Used By), and create it again when it is gone',
-      'see which Pod still uses the claim (Used By): when it is gone, it is created again',
-    ),
-  ],
+  [/persistentvolumeclaim ".*" is being deleted/, aboutClaims(DELETED, DELETED_FROM_TEMPLATE)],
   [
     /bound to non-existent persistentvolume/,
     aboutClaims(
@@ -33,9 +34,13 @@ export const CLAIM_ADVICE: readonly [RegExp, ...Advice[]][] = [
       'its volume has been deleted: delete the claim, which is then created again',
     ),
   ],
-  [/persistentvolumeclaim ".*" not found/, missingClaim],
+  [/persistentvolumeclaim ".*" not found/, (subject) => missingClaim(subject, claimOf(subject))],
   [/waiting for ephemeral volume controller/, awaitedClaim],
-  [FOREIGN, deleteForeign, renameVolume],
+  [
+    FOREIGN,
+    (subject) => deleteForeign(subject, claimOf(subject)),
+    (subject) => renameVolume(subject, claimOf(subject)),
+  ],
   [UNBOUND, aboutClaims('see why a claim is not bound')],
 ];
 
@@ -44,12 +49,15 @@ function aboutClaims(description: string, fromTemplate = description): Advice {
   return (subject) => {
     const named = claimOf(subject);
     const claims = named === '' ? [...new Set(claimNamesOf(subject.pod))] : [named];
-    return {
-      description: claimTemplate(subject.pod, named) === undefined ? description : fromTemplate,
-      command: subject.hints.kubectl(['describe pvc', ...claims, '-n', subject.namespace].join(' ')),
-    };
+    const isFromTemplate = claimTemplate(subject.pod, named) !== undefined;
+    return describeClaims(subject, claims, isFromTemplate ? fromTemplate : description);
   };
 }
+
+const describeClaims = ({ hints, namespace }: Needing, claims: readonly string[], description: string): Action => ({
+  description,
+  command: hints.kubectl(['describe pvc', ...claims, '-n', namespace].join(' ')),
+});
 
 /** Returns the claim that the scheduler's message names; an empty string if it names none. */
 function claimOf(subject: Living): string {
@@ -57,9 +65,7 @@ function claimOf(subject: Living): string {
   return (/persistentvolumeclaim "([^"]+)"/.exec(message) ?? FOREIGN.exec(message))?.[1] ?? '';
 }
 
-function missingClaim(subject: Living): Action {
-  const { pod, hints, namespace } = subject;
-  const claim = claimOf(subject);
+function missingClaim({ pod, hints, namespace }: Needing, claim: string): Action {
   const template = claimTemplate(pod, claim);
   if (template?.kind === 'StatefulSet')
     return {
@@ -82,18 +88,65 @@ function awaitedClaim(subject: Living): Action {
   };
 }
 
-function deleteForeign(subject: Living): Action {
-  const { hints, namespace } = subject;
-  const claim = claimOf(subject);
+function deleteForeign({ hints, namespace }: Needing, claim: string): Action {
   return {
     description: `if nothing needs the claim ${claim}, delete it: then the Pod gets a claim of its own with this name`,
     command: hints.kubectl(`delete pvc ${claim} -n ${namespace}`),
   };
 }
 
-function renameVolume(subject: Living): Action {
-  const volume = claimTemplate(subject.pod, claimOf(subject))?.name ?? '';
+function renameVolume({ pod }: Needing, claim: string): Action {
+  const volume = claimTemplate(pod, claim)?.name ?? '';
   return {
-    description: `or keep the claim, and ${replacePod(subject.pod, `another name for its ephemeral volume ${volume}`)}`,
+    description: `or keep the claim, and ${replacePod(pod, `another name for its ephemeral volume ${volume}`)}`,
   };
+}
+
+const awaitClaim = ({ pod, hints, namespace }: Needing): Action => ({
+  description: 'wait a moment: the claim is being created; if it is not, see why in the Events of the Pod',
+  command: hints.kubectl(`describe pod ${pod.metadata.name} -n ${namespace}`),
+});
+
+/** Patterns for the node's messages about a claim, each with a clause about the claim and its actions. */
+const ON_NODE: readonly [RegExp, string, (about: Needing, claim: string) => Action[]][] = [
+  [
+    /pod is not owner/,
+    'was not created for the Pod',
+    (about, claim) => [deleteForeign(about, claim), renameVolume(about, claim)],
+  ],
+  [
+    /PVC is not bound/,
+    'is not bound',
+    (about, claim) => [
+      describeClaims(about, [claim], 'see why the claim is not bound'),
+      {
+        description:
+          'if it waits for its first consumer, recreate the Pod with a nodeSelector in place of its nodeName, because only the scheduler starts the binding of such a claim',
+      },
+    ],
+  ],
+  [
+    /PVC is being deleted/,
+    'is being deleted',
+    (about, claim) => [
+      describeClaims(about, [claim], claimTemplate(about.pod, claim) === undefined ? DELETED : DELETED_FROM_TEMPLATE),
+    ],
+  ],
+  [
+    /failed to fetch PVC from API server: persistentvolumeclaims ".*" not found/,
+    'does not exist',
+    (about, claim) => [
+      claimTemplate(about.pod, claim)?.kind === 'ephemeral volume' ? awaitClaim(about) : missingClaim(about, claim),
+    ],
+  ],
+];
+
+/** Explains the node's message about a claim that it cannot mount; undefined for other messages. */
+export function unmountableClaim(about: Needing, text: string): Finding | undefined {
+  const [, claim, problem] = /error processing PVC [^/ ]+\/([^ :]+): (.*)$/.exec(text) ?? [];
+  if (claim === undefined || problem === undefined) return undefined;
+  const found = ON_NODE.find(([pattern]) => pattern.test(problem));
+  if (found === undefined) return undefined;
+  const [, clause, actions] = found;
+  return { cause: `needs the PersistentVolumeClaim ${claim}, which ${clause}`, actions: actions(about, claim) };
 }

@@ -260,3 +260,55 @@ explains({
     { spec: member, metadata: ownedBy('StatefulSet', 'db') },
   ),
 });
+
+const unmounted = (problem: string, clause: string, advice: RegExp, given: Partial<Case> = {}): Case => {
+  const claim = given.spec === undefined ? 'data' : 'p-data';
+  return {
+    spec: { ...spec('data'), nodeName: 'node' },
+    status: { phase: 'Pending' },
+    events: [
+      ['FailedMount', `MountVolume.SetUp failed for volume "data" : error processing PVC n/${claim}: ${problem}`],
+    ],
+    sentence: `p waits for its volumes: the volume data needs the PersistentVolumeClaim ${claim}, which ${clause}.`,
+    advice,
+    ...given,
+  };
+};
+const placed = { spec: { ...ephemeral, nodeName: 'node' } };
+const absent = (name: string) => `failed to fetch PVC from API server: persistentvolumeclaims "${name}" not found`;
+
+explains({
+  'a claim that is not bound, of a Pod with a nodeName': unmounted(
+    'PVC is not bound',
+    'is not bound',
+    /^see why the claim is not bound: kubectl describe pvc data -n n\nif it waits for its first consumer, recreate the Pod with a nodeSelector /,
+  ),
+  'a claim that is being deleted, of a Pod with a nodeName': unmounted(
+    'PVC is being deleted',
+    'is being deleted',
+    /create it again when it is gone: kubectl describe pvc data -n n$/,
+  ),
+  'a claim that does not exist, of a Pod with a nodeName': unmounted(
+    absent('data'),
+    'does not exist',
+    /^create the PersistentVolumeClaim data, .*: kubectl get pvc -n n$/,
+  ),
+  'an ephemeral volume whose claim has another owner, of a Pod with a nodeName': unmounted(
+    'PVC n/p-data was not created for the Pod (pod is not owner)',
+    'was not created for the Pod',
+    /^if nothing needs the claim p-data, delete it: .*: kubectl delete pvc p-data -n n\nor keep the claim, /,
+    placed,
+  ),
+  'an ephemeral volume whose claim is being deleted, of a Pod with a nodeName': unmounted(
+    'PVC is being deleted',
+    'is being deleted',
+    /when it is gone, it is created again: kubectl describe pvc p-data -n n$/,
+    placed,
+  ),
+  'an ephemeral volume whose claim does not exist, of a Pod with a nodeName': unmounted(
+    absent('p-data'),
+    'does not exist',
+    /^wait a moment: .*: kubectl describe pod p -n n$/,
+    placed,
+  ),
+});
