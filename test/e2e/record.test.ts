@@ -293,7 +293,9 @@ describe('why', () => {
     );
     await lifepod.delete('pod', 'staying', '--grace-period=1', '--wait=false');
     await record.gone('staying');
-    expect(await why('staying')).toMatch(/^staying has been gone since \d\d:\d\d:\d\d UTC: it was deleted, and took /);
+    expect(await why('staying')).toMatch(
+      /^staying has been gone since \d\d:\d\d:\d\d UTC: it was deleted, and its termination took /,
+    );
     expect(await lifepod.cliOk('timeline', 'staying')).toMatch(/▓+.*137.* exit 137$/m);
   });
 });

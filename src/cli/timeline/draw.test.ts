@@ -376,6 +376,23 @@ test.each([
   expect(drawLife(steps, options).join(' ')).toContain(`Deleted at +0s, ${expected}`);
 });
 
+test.each([
+  ['', undefined],
+  [
+    ' (Usage of EmptyDir volume "v" exceeds the limit "1.5Mi")',
+    'Usage of EmptyDir volume "v" exceeds the limit "1.5Mi". ',
+  ],
+  [' (The node was low on resource: memory)', 'The node was low on resource: memory. Threshold quantity: 1Gi. '],
+])('the timeline shows why the node evicted the Pod:%s', (expected, message) => {
+  const steps = [
+    step(1000, 'TerminationBegan', '', { reason: 'NodePressure', ...until(1000) }),
+    step(2000, 'Finished', '', { reason: 'Failed', ...(message && { message: `Evicted: ${message}` }) }),
+  ];
+  expect(drawLife(steps, { ...options, width: 200 }).join(' ')).toContain(
+    `Evicted by its node${expected} at +0s, ended after 1.00s`,
+  );
+});
+
 test('the timeline shows defer containers in the order of their list, although their images were prepared in another order', () => {
   const skipped = { reason: 'Skipped', message: 'the Pod was deleted with a grace period of 0' };
   const steps = [

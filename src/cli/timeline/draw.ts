@@ -5,7 +5,7 @@ import type { Transition } from '../../lifecycle/types.ts';
 import { formatTime, type Millis } from '../../machinery/time.ts';
 import { type BarKind, inOrder, type LifePicture, type MarkKind, type Named, pictureOf, type Row } from './life.ts';
 import { type Scale, scaleOf, shortDuration } from './scale.ts';
-import { endOfTermination } from './termination-end.ts';
+import { endOfTermination, evictionMessage, reasonOf } from './termination-end.ts';
 import { ticksOf } from './ticks.ts';
 
 export interface DrawOptions {
@@ -217,10 +217,9 @@ function summary(
     ...(gone === undefined ? [] : [{ what: 'gone', at: gone.at }]),
   ];
   const end = ends.sort((a, b) => a.at - b.at).map(({ what, at }) => `, ${what} after ${after(at)}`);
-  return [
-    ...lines,
-    ...wrapped(`${ending.reason} at +${shortDuration(ending.at - from)}${until}${end.join('')}`, width),
-  ];
+  const eviction = evictionMessage(steps)?.replace(/\.( .*)?$/, '');
+  const why = `${reasonOf(ending)}${eviction === undefined ? '' : ` (${eviction})`}`;
+  return [...lines, ...wrapped(`${why} at +${shortDuration(ending.at - from)}${until}${end.join('')}`, width)];
 }
 
 /** The containers may end after the deletion of the object. */

@@ -43,6 +43,11 @@ test.each<[string, string[], string]>([
     ['Started app', 'TerminationBegan Evicted', 'Gone'],
     'Evicted, app end unknown',
   ],
+  [
+    'its node evicted the Pod',
+    ['Started app', 'TerminationBegan NodePressure', 'Exited app 137', 'Gone'],
+    'Evicted by its node, app exit 137',
+  ],
   ['nothing ran', ['Created', 'Gone'], 'Deleted, no app container ran'],
   ['the record has no end', ['Created', 'Started app'], 'its end is not recorded'],
 ])('the result of a life in which %s', (_, steps, result) => {

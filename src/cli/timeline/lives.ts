@@ -8,6 +8,7 @@ import { tabColumns } from '../describe/tab-columns.ts';
 import { statusWord } from '../pod-containers.ts';
 import { type PodLife, transitionsOf } from '../records.ts';
 import { inOrder } from './life.ts';
+import { reasonOf } from './termination-end.ts';
 
 export interface LifeSummary {
   uid: string;
@@ -39,7 +40,8 @@ const goneStep = (steps: readonly Transition[]): Transition | undefined =>
 
 function resultOf(steps: readonly Transition[]): string {
   if (goneStep(steps) === undefined) return 'its end is not recorded';
-  const reason = steps.find(({ type }) => type === 'TerminationBegan')?.reason ?? 'Deleted';
+  const began = steps.find(({ type }) => type === 'TerminationBegan');
+  const reason = (began && reasonOf(began)) ?? 'Deleted';
   const last = new Map<string, Transition>();
   for (const step of steps)
     if (step.container !== undefined && step.containerKind === 'app' && ['Started', 'Exited'].includes(step.type))

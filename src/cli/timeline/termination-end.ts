@@ -1,4 +1,4 @@
-/** Finds when the termination of a Pod was over, for `lifepod timeline` and `lifepod why`. Pure. */
+/** Finds why a Pod was terminated, and when its termination was over, for `lifepod timeline` and `lifepod why`. Pure. */
 import type { Transition } from '../../lifecycle/types.ts';
 
 /** A shorter time between the end of the termination and the deletion of the object is not shown. */
@@ -15,4 +15,17 @@ export function endOfTermination(steps: readonly Transition[]): Transition | und
   const ended = of('Finished') ?? of('Removed');
   if (gone === undefined || ended === undefined) return gone;
   return Math.abs(gone.at - ended.at) < SHORT_MILLIS ? gone : ended;
+}
+
+/**
+ * Returns the reason of the termination. An eviction by the node is not called NodePressure, its reason in the API, because that is also
+ * the reason for a Pod that exceeded a limit of its own.
+ */
+export const reasonOf = ({ reason }: Transition): string | undefined =>
+  reason === 'NodePressure' ? 'Evicted by its node' : reason;
+
+/** Returns the message with which the node evicted the Pod; undefined if the record has none. */
+export function evictionMessage(steps: readonly Transition[]): string | undefined {
+  const { message = '' } = steps.find(({ type }) => type === 'Finished') ?? {};
+  return /^Evicted: (.+)/s.exec(message)?.[1]?.trim();
 }

@@ -170,7 +170,7 @@ explains({
       [7.5, 'Gone'],
     ],
     sentence:
-      'p has been gone since 11:59:52 UTC: it was deleted, and took 30.5s, more than the 30.0s allowed, because container app ignored its stop signal until it was killed.',
+      'p has been gone since 11:59:52 UTC: it was deleted, and its termination took 30.5s, more than the 30.0s allowed, because container app ignored its stop signal until it was killed.',
     advice: /^make PID 1 handle SIGTERM/,
   },
   'a deleted Pod whose preStop hook took the whole grace period': {
@@ -185,7 +185,7 @@ explains({
       [5.5, 'Gone'],
     ],
     sentence:
-      'p has been gone since 11:59:54 UTC: it was deleted, and took 32.5s, more than the 30.0s allowed, because the preStop hook of container app had not ended by then.',
+      'p has been gone since 11:59:54 UTC: it was deleted, and its termination took 32.5s, more than the 30.0s allowed, because the preStop hook of container app had not ended by then.',
   },
   'a deleted Pod with a sidecar whose PostExit entry moved the deadline': {
     gone: true,
@@ -203,7 +203,7 @@ explains({
       [35, 'Gone'],
     ],
     sentence:
-      'p has been gone since 11:59:25 UTC: it was deleted, and took 3.00s of the 4.00s allowed (at first 2.00s, moved by the reserve of the PostExit entries).',
+      'p has been gone since 11:59:25 UTC: it was deleted, and its termination took 3.00s of the 4.00s allowed (at first 2.00s, moved by the reserve of the PostExit entries).',
     evidence: [
       'init container first: exit code 0 (Completed)',
       'sidecar container proxy: exit code 0 (Completed)',
@@ -798,13 +798,12 @@ explains({
       reason: 'Evicted',
       message: 'The node was low on resource: memory. Threshold quantity: 100Mi, available: 90Mi. ',
     },
-    sentence:
-      'p has failed: its node evicted it, the node was low on resource: memory. Threshold quantity: 100Mi, available: 90Mi.',
+    sentence: 'p has failed: its node evicted it, because the node was low on memory.',
     advice: /kubectl describe node node$/m,
   },
   'a Pod whose volume exceeded its sizeLimit': {
     status: rejected('Evicted', 'Usage of EmptyDir volume "v" exceeds the limit "1Mi". '),
-    sentence: 'p has failed: its node evicted it, because its volume v exceeds its sizeLimit of 1Mi.',
+    sentence: 'p has failed: its node evicted it, because its volume v exceeded its sizeLimit of 1Mi.',
     advice: /^raise the sizeLimit of the volume v, or write less to it, and recreate the Pod: [^\n]+$/,
   },
   'a Pod that exceeded the limit for the disk of its container': {
@@ -927,7 +926,7 @@ explains({
       [16, 'Gone'],
     ],
     sentence:
-      'p has been gone since 11:59:44 UTC: it was evicted because its node node has the taint repair=disk:NoExecute, and took 4.00s of the 30.0s allowed.',
+      'p has been gone since 11:59:44 UTC: it was evicted because its node node has the taint repair=disk:NoExecute, and its termination took 4.00s of the 30.0s allowed.',
     evidence: ['Event TaintManagerEviction, 1.00s ago: Marking for deletion Pod n/p'],
   },
 });

@@ -3,6 +3,7 @@ import { isFinalPhase } from '../../api/core/v1/pod/status/final-phase.ts';
 import type { Transition } from '../../lifecycle/types.ts';
 import { type Millis, parseTime } from '../../machinery/time.ts';
 import { limitedStays } from '../../scheduling/node-taints.ts';
+import { reasonOf } from '../timeline/termination-end.ts';
 import { taintText } from './node-troubles.ts';
 import { type Action, ago, clockIn, eventLine, eventOf, type Living, lastStep, oneLine } from './subject.ts';
 
@@ -66,13 +67,13 @@ export function begun(subject: Living): string[] {
   const step = lastStep(subject, ['TerminationBegan']);
   const { extendedSeconds, outageSeconds } = subject.pod.status?.termination ?? {};
   return [
-    ...(step === undefined ? [] : [`its termination began ${ago(step.at, subject.now)}: ${step.reason}`]),
+    ...(step === undefined ? [] : [`its termination began ${ago(step.at, subject.now)}: ${reasonOf(step)}`]),
     ...(isTainted(subject) ? taintEvidence(subject) : []),
     ...givenUp(subject),
     ...(extendedSeconds ? [`its time was extended by ${extendedSeconds} s`] : []),
     ...(outageSeconds ? [`${Math.round(outageSeconds)} s are not counted: its node did not answer`] : []),
     ...(isDeleted(subject) ? [] : ['it was not deleted: its object stays when it has ended']),
-    ...eventLine(eventOf(subject, ['FailedKillPod']), subject),
+    ...['Evicted', 'FailedKillPod'].flatMap((reason) => eventLine(eventOf(subject, [reason]), subject)),
   ];
 }
 

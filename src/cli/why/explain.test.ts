@@ -921,7 +921,7 @@ explains({
       [16, 'Gone'],
     ],
     sentence:
-      'p has been gone since 11:59:44 UTC: it was deleted, and took 4.00s of the 30.0s allowed; its defer container bye failed and defer container last did not run.',
+      'p has been gone since 11:59:44 UTC: it was deleted, and its termination took 4.00s of the 30.0s allowed; its defer container bye failed and defer container last did not run.',
     evidence: [
       'container app: exit code 0 (Completed), after 3 runs',
       'defer container bye: exit code 1 (Error)',
@@ -956,7 +956,7 @@ explains({
       [16, 'Gone'],
     ],
     sentence:
-      'p has been gone since 11:59:44 UTC: its workload was scaled down, and took 4.00s of the 30.0s allowed; its defer containers bad and unpulled failed, defer container slow timed out, defer containers hang and other were given up, defer container lost was lost with the sandbox, defer container cut was cut off and defer container late did not run.',
+      'p has been gone since 11:59:44 UTC: its workload was scaled down, and its termination took 4.00s of the 30.0s allowed; its defer containers bad and unpulled failed, defer container slow timed out, defer containers hang and other were given up, defer container lost was lost with the sandbox, defer container cut was cut off and defer container late did not run.',
     evidence: [
       'defer container good: exit code 0 (Completed)',
       'defer container hang: exit code 0 (GivenUp)',
@@ -1020,7 +1020,8 @@ explains({
       [896, 'Removed'],
       [16, 'Gone'],
     ],
-    sentence: 'p has been gone since 11:59:44 UTC: it was deleted, and took 4.00s of the 30.0s allowed.',
+    sentence:
+      'p has been gone since 11:59:44 UTC: it was deleted, and its termination took 4.00s of the 30.0s allowed.',
   },
   'a Pod that was deleted by force during its termination': {
     gone: true,
@@ -1102,7 +1103,7 @@ explains({
       [16, 'Gone'],
     ],
     sentence:
-      'p has been gone since 11:59:44 UTC: it was deleted, and took 4.00s of the 30.0s allowed; its defer container two failed.',
+      'p has been gone since 11:59:44 UTC: it was deleted, and its termination took 4.00s of the 30.0s allowed; its defer container two failed.',
     evidence: [
       'defer container two: could not start, because it cannot execute its command nonexist: there is no such file in the PATH of its image',
     ],
@@ -1122,7 +1123,7 @@ explains({
       [16, 'Gone'],
     ],
     sentence:
-      'p has been gone since 11:59:44 UTC: it was deleted, and took 4.00s of the 30.0s allowed; its defer containers two and git failed.',
+      'p has been gone since 11:59:44 UTC: it was deleted, and its termination took 4.00s of the 30.0s allowed; its defer containers two and git failed.',
     evidence: [
       'defer container two: could not start, because it cannot execute its command hook: there is no such file in its image',
       `defer container git: exit code 128 (Error): fatal: ${NO_PROGRAM}`,
@@ -1136,7 +1137,8 @@ explains({
       [6, 'Removed'],
       [4, 'Gone'],
     ],
-    sentence: 'p has been gone since 11:59:56 UTC: it was deleted, and took 1m34s of the 3m04s allowed.',
+    sentence:
+      'p has been gone since 11:59:56 UTC: it was deleted, and its termination took 1m34s of the 3m04s allowed.',
   },
   'a completed Pod that was deleted much later': {
     gone: true,
@@ -1146,7 +1148,8 @@ explains({
       [17, 'Removed'],
       [16, 'Gone'],
     ],
-    sentence: 'p has been gone since 11:59:44 UTC: it had completed, and took 1.00s of the 30.0s allowed.',
+    sentence:
+      'p has been gone since 11:59:44 UTC: it had completed, and its termination took 1.00s of the 30.0s allowed.',
   },
   'a completed Pod whose object was deleted before its sandbox was removed': {
     gone: true,
@@ -1157,7 +1160,8 @@ explains({
       [16, 'Gone'],
       [15, 'Removed'],
     ],
-    sentence: 'p has been gone since 11:59:45 UTC: it had completed, and took 5.00s of the 30.0s allowed.',
+    sentence:
+      'p has been gone since 11:59:45 UTC: it had completed, and its termination took 5.00s of the 30.0s allowed.',
   },
   'a failed Pod that is gone': {
     gone: true,
@@ -1172,7 +1176,7 @@ explains({
       [16, 'Removed'],
     ],
     sentence:
-      'p has been gone since 11:59:44 UTC: it had failed because container app ended with code 9, and took 2.00s of the 30.0s allowed.',
+      'p has been gone since 11:59:44 UTC: it had failed because container app ended with code 9, and its termination took 2.00s of the 30.0s allowed.',
   },
   'a Pod that is gone and failed because of its liveness probe': {
     gone: true,
@@ -1187,7 +1191,7 @@ explains({
       [16, 'Removed'],
     ],
     sentence:
-      'p has been gone since 11:59:44 UTC: it had failed because the liveness probe of container app failed, dead, and took 2.00s of the 30.0s allowed.',
+      'p has been gone since 11:59:44 UTC: it had failed because the liveness probe of container app failed, dead, and its termination took 2.00s of the 30.0s allowed.',
   },
   'a Pod that is gone and failed because of a defer container': {
     gone: true,
@@ -1202,7 +1206,7 @@ explains({
       [16, 'Removed'],
     ],
     sentence:
-      'p has been gone since 11:59:44 UTC: it had failed, with the reason DeferContainerFailed, and took 2.00s of the 30.0s allowed; its defer container bye failed.',
+      'p has been gone since 11:59:44 UTC: it had failed, with the reason DeferContainerFailed, and its termination took 2.00s of the 30.0s allowed; its defer container bye failed.',
   },
   'a deleted Pod that was never scheduled': {
     gone: true,

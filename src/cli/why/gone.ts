@@ -2,40 +2,15 @@
 import type { Pod } from '../../api/generated/types.ts';
 import { NO_GRACE } from '../../lifecycle/defer.ts';
 import type { Transition } from '../../lifecycle/types.ts';
+import type { Millis } from '../../machinery/time.ts';
 import { entriesOf } from '../timeline/entry-steps.ts';
 import { inOrder, isLoss } from '../timeline/life.ts';
 import { shortDuration } from '../timeline/scale.ts';
 import { endOfTermination } from '../timeline/termination-end.ts';
 import { deferOutcome, type EntryEnd, endInRecord, endText, fatesOf, remainingWork } from './entries.ts';
-import { taintText } from './node-troubles.ts';
-import { PLAIN_REASONS } from './run-end.ts';
-import { stopOf } from './stops/node-stop.ts';
+import { causeOf } from './stops/gone-cause.ts';
 import { deafExits } from './stops/pid-one.ts';
-import {
-  called,
-  clock,
-  type Explanation,
-  eventLine,
-  eventOf,
-  lastStep,
-  listed,
-  oneLine,
-  type Subject,
-  seeTimeline,
-} from './subject.ts';
-
-const REASONS: Readonly<Record<string, string>> = {
-  Deleted: 'it was deleted',
-  ScaledDown: 'its workload was scaled down',
-  Replaced: 'its workload replaced it',
-  OwnerDeleted: 'its owner or its namespace was deleted',
-  Evicted: 'it was evicted',
-  Preempted: 'it made way for a Pod of higher priority',
-  DeadlineExceeded: 'its activeDeadlineSeconds had passed',
-  NodeShutdown: 'its node was shut down',
-  NodePressure: 'its node was under resource pressure',
-  Completed: 'it had completed',
-};
+import { called, clock, type Explanation, lastStep, listed, oneLine, type Subject, seeTimeline } from './subject.ts';
 
 export function explainGone(subject: Subject): Explanation {
   const { name } = subject;
@@ -59,8 +34,6 @@ export function explainGone(subject: Subject): Explanation {
       evidence,
       actions,
     };
-  const taint = evictedFor(subject);
-  const why = taint?.why ?? failureOf(subject, steps, began) ?? REASONS[began.reason ?? ''] ?? began.reason;
   const ends = entriesOf(subject.transitions).flatMap((entry) => endInRecord(entry, subject.transitions) ?? []);
   const removal = lastStep(subject, ['Gone']);
   // The object was removed before its node began to terminate the Pod.
@@ -70,24 +43,27 @@ export function explainGone(subject: Subject): Explanation {
       ? forced(subject, removal.at, undefined, ends, evidence)
       : notInBackup(subject, removal.at, evidence);
   }
+  const cause = causeOf(subject, steps, began);
+  const proof = [...cause.evidence, ...evidence];
   const given = steps.filter(({ type }) => type === 'DeadlineSet' || type === 'TerminationBegan');
   const cut = removal && cutShort(given, removal);
   const deadline = (cut ?? given).at(-1)?.deadline ?? gone.at;
-  const grace = `${shortDuration(deadline - began.at)} allowed${movedText(cut ?? given, began)}`;
-  if (removal !== undefined && cut !== undefined) {
-    const course = `${why}, and after ${shortDuration(removal.at - began.at)} of the ${grace}`;
-    return forced(subject, removal.at, course, ends, [...(taint?.evidence ?? []), ...evidence]);
-  }
+  const until = (at: Millis): string => {
+    const took = shortDuration(at - began.at);
+    if (deadline <= began.at) return took;
+    const allowed = shortDuration(deadline - began.at);
+    return `${took}${at <= deadline ? ' of' : ', more than'} the ${allowed} allowed${movedText(cut ?? given, began)}`;
+  };
+  if (removal !== undefined && cut !== undefined)
+    return forced(subject, removal.at, `${cause.why}, and after ${until(removal.at)}`, ends, proof);
   const over = endOfTermination(steps) ?? gone;
-  const took = shortDuration(over.at - began.at);
-  const inGrace =
-    over.at <= deadline ? `, and took ${took} of the ${grace}` : `, and took ${took}, more than the ${grace}`;
   const deaf = deafExits(steps);
   const defers = deferOutcome(ends);
   return {
-    sentence: `${name} has been gone since ${clock(gone.at)}: ${why}${inGrace}${deafText(deaf) || slowHookText(steps, deadline, over.at)}${defers}.`,
-    evidence: [...(taint?.evidence ?? []), ...evidence],
+    sentence: `${name} has been gone since ${clock(gone.at)}: ${cause.why}, and its termination took ${until(over.at)}${deafText(deaf) || slowHookText(steps, deadline, over.at)}${defers}.`,
+    evidence: proof,
     actions: [
+      ...cause.actions,
       ...deaf.slice(0, 1).map(() => HEAR_SIGNALS),
       ...remainingWork({ ...subject, pod: podOfRecord(subject, ends) }, ends),
       ...actions,
@@ -102,39 +78,6 @@ function movedText(given: readonly Transition[], began: Transition): string {
   // A deadline that has moved by milliseconds only has the same text.
   const [before, after] = [began.deadline, last.deadline].map((deadline) => shortDuration(deadline - began.at));
   return before === after ? '' : ` (at first ${before}, moved by ${last.message})`;
-}
-
-/** Returns a clause such as `it had failed because container app ended with code 9`; undefined if the Pod did not fail by itself. */
-function failureOf(subject: Subject, steps: readonly Transition[], began: Transition): string | undefined {
-  if (began.reason !== 'Completed') return undefined;
-  const finished = lastStep(subject, ['Finished']);
-  if (finished !== undefined && finished.reason !== 'Failed') return undefined;
-  const exit = failedExit(steps, began.at);
-  if (exit === undefined) {
-    if (finished === undefined) return undefined;
-    const reason = /^\w+/.exec(finished.message ?? '')?.[0];
-    return `it had failed${reason === undefined ? '' : `, with the reason ${reason}`}`;
-  }
-  const { container: name = '', containerKind: kind = 'app', exitCode, reason = '' } = exit;
-  const stop = stopOf({ ...subject, transitions: steps }, { kind, name }, exit);
-  if (stop === undefined && isLoss(exit)) return `it had failed because ${called({ kind, name })} was lost`;
-  const detail = PLAIN_REASONS.includes(reason) ? '' : ` (${reason})`;
-  return `it had failed because ${stop?.cause ?? `${called({ kind, name })} ended with code ${exitCode}${detail}`}`;
-}
-
-/**
- * Returns the earliest exit with an error among the last exits, until `at`, of the app containers; of the init containers if no app
- * container has exited. Returns undefined if there is none. The exit of a sidecar, which is an init container, does not fail its Pod.
- */
-function failedExit(steps: readonly Transition[], at: number): Transition | undefined {
-  const last = new Map<string, Transition>();
-  for (const step of steps)
-    if (step.type === 'Exited' && step.at <= at && (step.containerKind === 'init' || step.containerKind === 'app'))
-      last.set(step.container ?? '', step);
-  const ends = [...last.values()].sort((a, b) => a.at - b.at);
-  // An app container starts only after all init containers except sidecars have succeeded.
-  const decisive = ends.some(({ containerKind }) => containerKind === 'app') ? 'app' : 'init';
-  return ends.find(({ containerKind, exitCode = 0 }) => containerKind === decisive && exitCode !== 0);
 }
 
 /**
@@ -224,22 +167,6 @@ function slowHookText(steps: readonly Transition[], deadline: number, over: numb
   return slow.length === 1
     ? `, because the preStop hook of container ${hooks[0]} had not ended by then`
     : `, because the preStop hooks of the containers ${listed(hooks)} had not ended by then`;
-}
-
-/**
- * Returns why the Pod was evicted for a NoExecute taint, with the current taints of its node; undefined if the Pod was not evicted for a
- * taint.
- */
-function evictedFor(subject: Subject): { why: string; evidence: string[] } | undefined {
-  const event = eventOf(subject, ['TaintManagerEviction']);
-  if (event === undefined || !/^Marking for deletion/.test(event.message ?? '')) return undefined;
-  const taints = (subject.node?.spec?.taints ?? []).filter(({ effect }) => effect === 'NoExecute').map(taintText);
-  const which =
-    taints.length === 0 ? 'had a NoExecute taint that it did not tolerate' : `has the taint ${listed(taints)}`;
-  return {
-    why: `it was evicted because its node ${subject.node?.metadata.name ?? ''} ${which}`.replace(/ {2,}/, ' '),
-    evidence: eventLine(event, subject),
-  };
 }
 
 const podOfRecord = (subject: Subject, ends: readonly EntryEnd[]): Pod => ({

@@ -3,6 +3,7 @@ import { compareQuantities } from '../../machinery/quantity.ts';
 import { allocatableOf, wantedBy } from '../../scheduling/node-resources.ts';
 import { amountText } from './amounts.ts';
 import { evictingTaint, removeTaint, taintText, tolerate } from './node-troubles.ts';
+import { evictionOf } from './stops/eviction.ts';
 import {
   type Action,
   type Explanation,
@@ -10,7 +11,6 @@ import {
   eventOf,
   type Living,
   lastStep,
-  listed,
   oneLine,
   seeStatus,
   seeTimeline,
@@ -28,8 +28,6 @@ type Rule = (subject: Living, message: string) => Finding;
 const recreate = (what: string): Action => ({
   description: `${what}, and recreate the Pod: a failed Pod does not run again`,
 });
-
-const lowered = (text: string): string => text.charAt(0).toLowerCase() + text.slice(1);
 
 const nodeOf = ({ pod }: Living): string => pod.spec?.nodeName ?? 'its node';
 
@@ -104,36 +102,11 @@ const taint: Rule = (subject) => {
   };
 };
 
-/** Explains an eviction because the Pod exceeded a disk limit of its own. Source: src/node/eviction/ranking.ts (the messages). */
-function ownLimit({ spec }: Living['pod'], message: string): Finding | undefined {
-  const [, volume, size] = /EmptyDir volume "(.+)" exceeds the limit "(.+)"/.exec(message) ?? [];
-  if (volume !== undefined)
-    return {
-      cause: `its node evicted it, because its volume ${volume} exceeds its sizeLimit of ${size}`,
-      actions: [recreate(`raise the sizeLimit of the volume ${volume}, or write less to it`)],
-    };
-  const [, container, own] = /Container (\S+) exceeded its local ephemeral storage limit "(.+)"/.exec(message) ?? [];
-  const [, total] = /exceeds the total limit of containers (\S+?)\.?$/.exec(message) ?? [];
-  if (container === undefined && total === undefined) return undefined;
-  const limited = [...(spec?.containers ?? []), ...(spec?.initContainers ?? [])].flatMap(({ name, resources }) =>
-    resources?.limits?.['ephemeral-storage'] === undefined ? [] : [name],
-  );
-  const names = container === undefined ? limited : [container];
-  const limits = `ephemeral-storage limit${names.length === 1 ? '' : 's'} of its container${names.length === 1 ? '' : 's'} ${listed(names)}`;
+const evicted: Rule = ({ hints, pod }, message) => {
+  const { cause, evidence, remedy } = evictionOf(message, pod.spec);
+  if (remedy !== undefined) return { cause, evidence, actions: [recreate(remedy)] };
   return {
-    cause: `its node evicted it, because it wrote more to the disk than the ${limits}, ${own ?? total}${names.length === 1 ? '' : ' in total'}`,
-    evidence: [
-      container === undefined
-        ? `the limit${names.length === 1 ? ' counts' : 's count'} the files that the containers write, their logs, and the emptyDir volumes on the disk`
-        : 'the limit counts the files that the container writes, and its logs',
-    ],
-    actions: [recreate(`raise the ${limits}, or write less`)],
-  };
-}
-
-const evicted: Rule = ({ hints, pod }, message) =>
-  ownLimit(pod, message) ?? {
-    cause: `its node evicted it, ${lowered(message.replace(/\.$/, '')) || 'because a resource was short'}`,
+    cause,
     actions: [
       {
         description:
@@ -145,6 +118,7 @@ const evicted: Rule = ({ hints, pod }, message) =>
       },
     ],
   };
+};
 
 const deadline: Rule = ({ pod }) => ({
   cause: `it was active longer than its activeDeadlineSeconds${pod.spec?.activeDeadlineSeconds === undefined ? '' : ` of ${pod.spec.activeDeadlineSeconds} s`}`,

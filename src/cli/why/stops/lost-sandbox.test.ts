@@ -103,7 +103,7 @@ explains({
   'a Pod that is gone and had failed because its sandbox was lost': {
     gone: true,
     steps: [...failed, [1, 'Gone']],
-    sentence: `p has been gone since 11:59:59 UTC: it had failed because ${LOST}, and took 0s of the 30.0s allowed.`,
+    sentence: `p has been gone since 11:59:59 UTC: it had failed because ${LOST}, and its termination took 0s of the 30.0s allowed.`,
     advice: /^see its life: /,
   },
 });
