@@ -4,12 +4,16 @@ import { ActionError } from '../pod/action-error.ts';
 
 /** Throws an ActionError InvalidImageName if the reference is malformed. */
 export function checkImageName(reference: string): void {
+  const message = invalidNameMessage(reference);
+  if (message !== undefined) throw new ActionError('InvalidImageName', message);
+}
+
+/** Returns undefined if the reference is well formed. */
+export function invalidNameMessage(reference: string): string | undefined {
   const why = referenceError(reference);
-  if (why === undefined) return;
-  throw new ActionError(
-    'InvalidImageName',
-    `Failed to apply default image tag "${reference}": couldn't parse image name "${reference}": ${why}`,
-  );
+  return why === undefined
+    ? undefined
+    : `Failed to apply default image tag "${reference}": couldn't parse image name "${reference}": ${why}`;
 }
 
 /** The runtime's message begins with the reason. The second text is the cause to report. Source: k8s.io/cri-api, pkg/errors. */

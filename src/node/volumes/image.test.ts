@@ -1,5 +1,9 @@
+import { mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { shortLayers } from './image.ts';
+import type { Pod } from '../../api/generated/types.ts';
+import { setUpImage, shortLayers, type VolumeImages } from './image.ts';
 
 const layersOf = (count: number): string =>
   `lowerdir=${Array.from({ length: count }, (_, n) => `/var/lib/lifepod/containerd/snapshots/${n}/fs`).join(':')}`;
@@ -19,3 +23,27 @@ test('shortLayers() rejects more layers than the kernel accepts', () => {
 test('shortLayers() leaves options without layers unchanged', () => {
   expect(shortLayers(['rbind', 'ro'])).toMatchObject({ options: ['rbind', 'ro'] });
 });
+
+test.each(['Always', 'IfNotPresent', 'Never'])(
+  'setUpImage() rejects an image name that is not valid without a look-up or a pull, with pullPolicy %s',
+  async (pullPolicy) => {
+    const events: string[] = [];
+    const unused = (): never => expect.unreachable();
+    const images: VolumeImages = {
+      status: unused,
+      pull: unused,
+      mounts: unused,
+      release: unused,
+      event: (_, type, reason) => events.push(`${type} ${reason}`),
+    };
+    const pod: Pod = { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'p' } };
+    const volume = { name: 'v', image: { reference: 'Data:1', pullPolicy } };
+    const folder = join(mkdtempSync(join(tmpdir(), 'lifepod-image-')), 'v');
+    await expect(setUpImage(images, pod, volume, folder, AbortSignal.timeout(10_000))).rejects.toMatchObject({
+      volume: 'v',
+      reason: 'InvalidImageName',
+      message: expect.stringContaining(`couldn't parse image name "Data:1": invalid reference format`),
+    });
+    expect(events).toEqual(['Warning InspectFailed']);
+  },
+);

@@ -7,6 +7,7 @@ import { uidOf } from '../../machinery/meta.ts';
 import { formatDuration } from '../../machinery/time.ts';
 import { runCommandOk } from '../../platform/processes.ts';
 import { type ImageInfo, OutcomeUnknownError, type RuntimeMount } from '../../runtime/runtime.ts';
+import { invalidNameMessage } from '../images/failures.ts';
 import { bindMount, isMountPoint, remountReadOnly } from './mounts.ts';
 import { VolumeError } from './volume-error.ts';
 
@@ -59,6 +60,11 @@ async function presentImage(
   pullPolicy: string,
   signal: AbortSignal,
 ): Promise<ImageInfo> {
+  const invalid = invalidNameMessage(reference);
+  if (invalid !== undefined) {
+    images.event(pod, 'Warning', 'InspectFailed', invalid);
+    throw new VolumeError(volumeName, invalid, 'InvalidImageName');
+  }
   const present = pullPolicy === 'Always' ? undefined : await images.status(reference, signal);
   if (present !== undefined) {
     images.event(pod, 'Normal', 'Pulled', `Container image "${reference}" already present on machine`);
