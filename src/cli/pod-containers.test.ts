@@ -116,3 +116,27 @@ test.each<[message: string, reference: string, volume?: string]>([
     volume === undefined ? 'its image app:1' : `the image ${reference} of its volume ${volume}`,
   );
 });
+
+test.each<[reason: string, own: string, ofVolume: string, running: boolean, volume: string | undefined]>([
+  ['ErrImagePull', 'IfNotPresent', 'Always', false, 'v'],
+  ['ErrImagePull', 'IfNotPresent', 'Always', true, undefined],
+  ['ErrImagePull', 'Always', 'Always', false, undefined],
+  ['ErrImagePull', 'Always', 'IfNotPresent', false, undefined],
+  ['ErrImagePull', 'IfNotPresent', 'IfNotPresent', false, undefined],
+  ['ErrImageNeverPull', 'IfNotPresent', 'Never', false, 'v'],
+  ['ErrImageNeverPull', 'Never', 'Always', false, undefined],
+])(
+  '%s of an image with the policy %s in the container and %s in a volume, while another container runs: %s, is about the volume %s',
+  (reason, own, ofVolume, isRunning, volume) => {
+    const status = { name: 'app', state: { waiting: { reason, message: 'image "i:1"' } } };
+    const pod = {
+      spec: {
+        containers: [{ name: 'app', image: 'i:1', imagePullPolicy: own }, { name: 'other' }],
+        volumes: [{ name: 'v', image: { reference: 'i:1', pullPolicy: ofVolume } }],
+      },
+      status: { containerStatuses: [status, { name: 'other', state: isRunning ? { running: {} } : {} }] },
+    } as Pod;
+    expect(wantedImage(pod, { name: 'app', status })).toMatchObject({ reference: 'i:1' });
+    expect(wantedImage(pod, { name: 'app', status }).volume?.name).toBe(volume);
+  },
+);

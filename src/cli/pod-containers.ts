@@ -106,31 +106,55 @@ export interface WantedImage {
 }
 
 /**
- * Returns the image of the volume that the message of the waiting container quotes; without such a volume, the image of the container.
+ * Returns the image that the message of the waiting container quotes, which is that of a volume or of the container; the image of the
+ * container if the message quotes none. If both have this image, returns the one that is pulled although it is on the node.
  * Source: the messages of the node, which quote the reference, and those of the runtimes, which quote its complete form.
  */
-export function wantedImage(pod: Pod, { name, status }: Waiting): WantedImage {
-  const own = imageOf(pod, { name });
-  const texts = (status?.state?.waiting?.message ?? '').matchAll(/"([^"\\]+)"/g);
-  const quoted = new Set<string | undefined>([...texts].flatMap(([, text = '']) => completed(text) ?? []));
-  const volume = quoted.has(completed(own))
-    ? undefined
-    : pod.spec?.volumes?.find(({ image }) => quoted.has(completed(image?.reference)));
+export function wantedImage(pod: Pod, waiting: Waiting): WantedImage {
+  const own = imageOf(pod, waiting);
+  const { reason, message = '' } = waiting.status?.state?.waiting ?? {};
+  const quoted = new Set<string | undefined>(
+    [...message.matchAll(/"([^"\\]+)"/g)].flatMap(([, text = '']) => completed(text) ?? []),
+  );
+  const volumes = pod.spec?.volumes?.filter(({ image }) => quoted.has(completed(image?.reference))) ?? [];
+  const pulled = reason === 'ErrImageNeverPull' ? 'Never' : 'Always';
+  const likely = volumes.find(({ image }) => image?.pullPolicy === pulled);
+  const isOwn = quoted.has(completed(own));
+  const isOwnLikely = likely === undefined || ownPolicy(pod, waiting) === pulled;
+  const volume = isOwn && (isOwnLikely || isAnyRunning(pod)) ? undefined : (likely ?? volumes[0]);
   return volume === undefined ? { reference: own } : { reference: volume.image?.reference ?? '', volume };
 }
+
+/** The volumes of a Pod with a running container are mounted. */
+const isAnyRunning = (pod: Pod): boolean =>
+  podContainers(pod).some(({ status }) => status?.state?.running !== undefined);
+
+const ownPolicy = (pod: Pod, { name }: Waiting): string | undefined =>
+  containersOf(pod).find((each) => each.name === name)?.imagePullPolicy;
 
 /** Returns the pull policy of the image for which the container waits. */
 export function pullPolicyOf(pod: Pod, waiting: Waiting): string | undefined {
   const { volume } = wantedImage(pod, waiting);
-  const container = containersOf(pod).find(({ name }) => name === waiting.name);
-  return volume === undefined ? container?.imagePullPolicy : volume.image?.pullPolicy;
+  return volume === undefined ? ownPolicy(pod, waiting) : volume.image?.pullPolicy;
 }
 
 /** Returns the name of the field with the pull policy of these images. */
 export function policyField(pod: Pod, waiting: readonly Waiting[]): string {
   const ofVolumes = waiting.filter((each) => wantedImage(pod, each).volume !== undefined);
-  if (ofVolumes.length === 0) return 'imagePullPolicy';
+  const alike = waiting.flatMap((each) => sameVolume(pod, each) ?? []);
+  if (ofVolumes.length === 0)
+    return alike.length === 0 ? 'imagePullPolicy' : `imagePullPolicy, and pullPolicy of the volume ${alike[0]?.name}`;
   return ofVolumes.length === waiting.length ? 'pullPolicy' : 'imagePullPolicy (pullPolicy of the volume)';
+}
+
+/** Returns the volume with the image and the pull policy for which the container waits, if the image is that of the container, too. */
+function sameVolume(pod: Pod, waiting: Waiting): Volume | undefined {
+  const { reference, volume } = wantedImage(pod, waiting);
+  const policy = ownPolicy(pod, waiting);
+  if (volume !== undefined || policy === undefined) return undefined;
+  return pod.spec?.volumes?.find(
+    ({ image }) => image?.pullPolicy === policy && completed(image.reference) === completed(reference),
+  );
 }
 
 /** A reference that is not valid has no complete form, and messages quote it as it is. */
