@@ -176,10 +176,15 @@ export const IMAGE_REASONS: readonly string[] = [
   'SignatureValidationFailed',
 ];
 
+/**
+ * What the runtimes say about an invalid name; and what the node says about an image that may not be pulled and whose registry is a word
+ * with capital letters, such as "UP/x:1". The node accepts such a name, but older runtimes refuse it.
+ */
+const INVALID_NAME = /invalid reference format|^Container image "(?=[^/".:]*[A-Z])[^/".:]+\//;
+
 /** Returns whether the container waits for an image whose name is not valid. Source: the messages of the node and of the runtimes. */
 export const hasInvalidName = ({ state }: Pick<ContainerStatus, 'state'>): boolean =>
-  state?.waiting?.reason === 'InvalidImageName' ||
-  state?.waiting?.message?.includes('invalid reference format') === true;
+  state?.waiting?.reason === 'InvalidImageName' || INVALID_NAME.test(state?.waiting?.message ?? '');
 
 export const lacksImage = ({ state }: ContainerStatus): boolean => IMAGE_REASONS.includes(state?.waiting?.reason ?? '');
 

@@ -366,6 +366,56 @@ explains({
     sentence: 'p cannot start: "Data:1", the image of its volume data, is not a valid image name.',
     advice: /with a PATH in lower case, .*\ncorrect the name, and recreate the Pod$/,
   },
+  'an image volume whose name is not valid and which may not be pulled': {
+    spec: {
+      containers: [container('app', { image: 'app:1' })],
+      volumes: [{ name: 'data', image: { reference: 'UP/x:1', pullPolicy: 'Never' } }],
+    },
+    status: {
+      containerStatuses: [
+        waiting('app', 'ErrImageNeverPull', 'Container image "UP/x:1" is not present with pull policy of Never'),
+      ],
+    },
+    sentence: 'p cannot start: "UP/x:1", the image of its volume data, is not a valid image name.',
+    advice: /^an image name is .* with a PATH in lower case, .*\ncorrect the name, and recreate the Pod$/,
+  },
+  'an image volume that is always pulled and has the image of the container': {
+    spec: {
+      containers: [container('app', { image: 'busybox', imagePullPolicy: 'IfNotPresent' })],
+      volumes: [{ name: 'data', image: { reference: 'busybox', pullPolicy: 'Always' } }],
+    },
+    status: { containerStatuses: [waiting('app', 'ImagePullBackOff', 'Back-off pulling image "busybox": no')] },
+    nodes: [withImages('docker.io/library/busybox:latest')],
+    steps: [[4, 'MountFailed', until(6)]],
+    sentence: /^p waits for the image busybox of its volume data: it cannot be pulled \(no\), the next attempt is in 6/,
+    advice:
+      /^it is on this node: set pullPolicy: IfNotPresent \(or use a tag other than latest\), and recreate the Pod\n/,
+  },
+  'a container and an image volume that always pull the same image': {
+    spec: {
+      containers: [container('app', { image: 'data:1', imagePullPolicy: 'Always' })],
+      volumes: [{ name: 'data', image: { reference: 'data:1', pullPolicy: 'Always' } }],
+    },
+    status: { containerStatuses: [waiting('app', 'ImagePullBackOff', 'Back-off pulling image "data:1": no')] },
+    nodes: [withImages('docker.io/library/data:1')],
+    sentence: /^p waits for the image data:1 of its container app: it cannot be pulled/,
+    advice:
+      /^it is on this node: set imagePullPolicy, and pullPolicy of the volume data: IfNotPresent, and recreate the Pod\n/,
+  },
+  'a defer container whose image name is not valid': {
+    spec: {
+      containers: [container('app')],
+      deferContainers: [container('first'), container('bye', { image: 'Foo:1' })],
+    },
+    status: {
+      conditions: READY,
+      containerStatuses: [running('app')],
+      deferContainerStatuses: [waiting('bye', 'InvalidImageName', `couldn't parse image name "Foo:1"`)],
+    },
+    sentence: 'p runs, but the image Foo:1 of its defer container bye is not a valid image name.',
+    advice:
+      /^an image name is .*\ncorrect the name: kubectl patch pod p -n n --type=json -p '\[\{"op":"replace","path":"\/spec\/deferContainers\/1\/image","value":"IMAGE"\}\]'$/,
+  },
   'an image that is given by digest': {
     spec: { containers: [{ name: 'app', image: `web@sha256:${'0'.repeat(64)}` }] },
     status: { containerStatuses: [waiting('app', 'ErrImageNeverPull', 'absent', { image: '' })] },

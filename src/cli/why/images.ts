@@ -6,7 +6,7 @@ import { isMakeable } from '../make-image/makeable.ts';
 import { hasInvalidName, policyField, pullPolicyOf, wantedImage } from '../pod-containers.ts';
 import { isProxyFailure, isUnreachable, pullReason, stoppedRegistry } from '../pull-reason.ts';
 import { type PullOfPod, registryAdvice } from '../registries/registry-advice.ts';
-import { invalidName } from './needs/image-name.ts';
+import { invalidName, invalidReference } from './needs/image-name.ts';
 import {
   type Action,
   activeBound,
@@ -62,7 +62,7 @@ const NOT_STARTED = ['PodInitializing', 'ContainerCreating'];
 
 export function lackOfImage({ state }: Pick<ContainerStatus, 'state'>): string {
   const { reason, message } = state?.waiting ?? {};
-  if (reason === 'InvalidImageName') return 'is not a valid image name';
+  if (hasInvalidName({ state })) return 'is not a valid image name';
   if (reason === 'ErrImageNeverPull') return 'is not on the node and may not be pulled';
   const why = pullReason(message);
   return `cannot be pulled${why && ` (${why})`}`;
@@ -71,8 +71,7 @@ export function lackOfImage({ state }: Pick<ContainerStatus, 'state'>): string {
 export function noImage(subject: Living, shown: Shown): string {
   const { status } = shown;
   const next = failedPulls(subject, shown).at(-1)?.deadline;
-  const { reason = '' } = status.state?.waiting ?? {};
-  const isRepeated = !['ErrImageNeverPull', 'InvalidImageName'].includes(reason) && next !== undefined;
+  const isRepeated = mayPull(shown) && !hasInvalidName(status) && next !== undefined;
   // activeDeadlineSeconds does not bound defer containers, which run during the termination.
   const never = shown.kind === 'defer' ? undefined : withoutAttempt(next, activeBound(subject.pod), subject.now);
   const again =
@@ -121,11 +120,16 @@ export interface Advised extends PullOfPod, Pick<Living, 'node'> {
 const recreate = ({ isForLater }: Advised): string => (isForLater === true ? '' : ', and recreate the Pod');
 
 export function imageActions(subject: Advised, shown: readonly Shown[]): Action[] {
-  const { ofPresent, ofMissing } = remedies(subject, shown);
-  const named = shown.filter((each) => mayPull(each) && !isById(subject, each));
+  const valid = shown.filter(({ status }) => !hasInvalidName(status));
+  const { ofPresent, ofMissing } = remedies(subject, valid);
+  const named = valid.filter((each) => mayPull(each) && !isById(subject, each));
   const check = named.length > 0 ? [checkRegistry(subject, named)] : [];
-  // If the registry cannot be reached, the actions that need no registry come first.
-  return shown.some(isOffline) ? [...ofPresent, ...ofMissing, ...check] : [...ofPresent, ...check, ...ofMissing];
+  return [
+    ...nameRules(subject, shown),
+    ...ofPresent,
+    // If the registry cannot be reached, the actions that need no registry come first.
+    ...(valid.some(isOffline) ? [...ofMissing, ...check] : [...check, ...ofMissing]),
+  ];
 }
 
 /** Returns what the user can do without a registry so that a later start of the containers succeeds. */
@@ -134,10 +138,14 @@ export function imageRemedies(subject: Advised, shown: readonly Shown[]): Action
     subject,
     shown.filter(({ status }) => !hasInvalidName(status)),
   );
+  return [...ofPresent, ...ofMissing, ...nameRules(subject, shown)];
+}
+
+function nameRules({ pod }: Advised, shown: readonly Shown[]): Action[] {
   const rules = shown
     .filter(({ status }) => hasInvalidName(status))
-    .map((each) => imageNameRule(wantedImage(subject.pod, each).reference));
-  return [...ofPresent, ...ofMissing, ...[...new Set(rules)].map((description) => ({ description }))];
+    .map((each) => imageNameRule(invalidReference(pod, each)));
+  return [...new Set(rules)].map((description) => ({ description }));
 }
 
 /** Returns, as one phrase, what the user can do about the missing image without a registry, or with one that answers or may run here. */

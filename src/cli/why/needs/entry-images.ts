@@ -1,7 +1,8 @@
 /** Explains which images of the defer containers of a running Pod cannot be obtained. Pure. */
-import { lacksImage, wantedImage } from '../../pod-containers.ts';
+import { hasInvalidName, lacksImage, wantedImage } from '../../pod-containers.ts';
 import { imageActions, imageEvidence, noImage } from '../images.ts';
 import { called, type Explanation, type Living, listed, shownContainers } from '../subject.ts';
+import { correctName } from './image-name.ts';
 
 export function explainEntryImages(subject: Living): Explanation | undefined {
   const entries = shownContainers(subject).filter(({ kind, status }) => kind === 'defer' && lacksImage(status));
@@ -17,6 +18,9 @@ export function explainEntryImages(subject: Living): Explanation | undefined {
       }),
       'its other containers are not affected: a defer container needs its image only when the Pod ends',
     ],
-    actions: imageActions(subject, entries),
+    actions: [
+      ...imageActions(subject, entries),
+      ...entries.filter(({ status }) => hasInvalidName(status)).map((shown) => correctName(subject, shown)),
+    ],
   };
 }

@@ -4,29 +4,47 @@ import { imageNameRule } from '../../../runtime/images/references.ts';
 import { wantedImage } from '../../pod-containers.ts';
 import { type Action, called, type Explanation, type Living, oneLine, type Shown } from '../subject.ts';
 
-export function invalidNameText(
-  pod: Pod,
-  shown: Pick<Shown, 'kind' | 'name'> & Partial<Pick<Shown, 'status'>>,
-): string {
-  const { reference, volume } = wantedImage(pod, shown);
+type Named = Pick<Shown, 'kind' | 'name'> & Partial<Pick<Shown, 'status'>>;
+
+/** The name in the message. A mirror Pod may have another one since a client has changed it. */
+export function invalidReference(pod: Pod, shown: Named): string {
+  const { reference } = wantedImage(pod, shown);
+  const message = shown.status?.state?.waiting?.message ?? '';
+  return message.includes(`"${reference}"`) ? reference : (/"([^"]+)"/.exec(message)?.[1] ?? reference);
+}
+
+export function invalidNameText(pod: Pod, shown: Named): string {
+  const { volume } = wantedImage(pod, shown);
   const owner = volume === undefined ? called(shown) : `volume ${volume.name}`;
-  return `${JSON.stringify(reference)}, the image of its ${owner}, is not a valid image name`;
+  return `${JSON.stringify(invalidReference(pod, shown))}, the image of its ${owner}, is not a valid image name`;
 }
 
 export function invalidName(subject: Living, shown: Shown): Explanation {
   const { reason = '', message } = shown.status.state?.waiting ?? {};
-  const { reference, volume } = wantedImage(subject.pod, shown);
-  const correct: Action =
-    volume === undefined ? setImage(subject, shown) : { description: 'correct the name, and recreate the Pod' };
   return {
     sentence: `${subject.name} cannot start: ${invalidNameText(subject.pod, shown)}.`,
     evidence: [`${reason}: ${oneLine(message)}`],
-    actions: [{ description: imageNameRule(reference) }, correct],
+    actions: [{ description: imageNameRule(invalidReference(subject.pod, shown)) }, correctName(subject, shown)],
   };
 }
 
-/** The image of a container can be changed without recreating the Pod. */
-const setImage = ({ name, namespace, hints }: Living, shown: Shown): Action => ({
-  description: 'correct the name',
-  command: hints.kubectl(`set image pod/${name} -n ${namespace} ${shown.name}=IMAGE`),
-});
+/** Returns how to correct the name of the image. */
+export function correctName(subject: Living, shown: Shown): Action {
+  const { name, namespace, pod, hints } = subject;
+  const { kind, name: container } = shown;
+  const { volume } = wantedImage(pod, shown);
+  // kubectl set image does not know defer containers.
+  const setImage = volume === undefined && kind !== 'defer' ? `${container}=IMAGE` : undefined;
+  if (volume !== undefined) return { description: 'correct the name, and recreate the Pod' };
+  if (kind === 'ephemeral') return { description: 'add another ephemeral container, with the correct name' };
+  const index = pod.spec?.deferContainers?.findIndex((each) => each.name === container) ?? -1;
+  const patch = `[{"op":"replace","path":"/spec/deferContainers/${index}/image","value":"IMAGE"}]`;
+  return {
+    description: 'correct the name',
+    command: hints.kubectl(
+      kind === 'defer'
+        ? `patch pod ${name} -n ${namespace} --type=json -p '${patch}'`
+        : `set image pod/${name} -n ${namespace} ${setImage}`,
+    ),
+  };
+}
