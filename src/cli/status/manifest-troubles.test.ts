@@ -5,7 +5,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { MIRROR_ANNOTATION } from '../../api/core/v1/pod/mirror.ts';
 import type { Pod } from '../../api/generated/types.ts';
 import { manifestsFolder } from '../../node/static-pods/static-pods.ts';
-import { manifestTroubles, withManifest } from './manifest-troubles.ts';
+import { manifestOf, manifestTroubles, withManifest } from './manifest-troubles.ts';
 
 test('lifepod status and why report what the node does not use of a manifest', async () => {
   const dataDir = mkdtempSync(join(tmpdir(), 'lifepod-manifests-'));
@@ -33,10 +33,13 @@ test('lifepod status and why report what the node does not use of a manifest', a
       spec: { nodeName: 'n', containers: [] },
     }) as unknown as Pod;
   const path = join(folder, 'odd.yaml');
-  expect(await withManifest(explanation, mirror('web-n'), dataDir, 0)).toEqual({
+  const manifest = await manifestOf(mirror('web-n'), dataDir, 0);
+  expect(manifest?.path).toBe(path);
+  expect(withManifest(explanation, manifest)).toEqual({
     sentence: 's',
     evidence: ['e', `its node ignores a part of its manifest ${path}: unknown field "spec.colour"`],
     actions: [{ description: `correct ${path}` }],
   });
-  expect(await withManifest(explanation, mirror('other-n'), dataDir, 0)).toBe(explanation);
+  expect(await manifestOf(mirror('other-n'), dataDir, 0)).toBeUndefined();
+  expect(withManifest(explanation, undefined)).toBe(explanation);
 });

@@ -35,22 +35,36 @@ export async function manifestTroubles(dataDir: string, nodeName: string, now: M
   }
 }
 
-/** Returns the explanation with what the node ignores in the manifest of the Pod, if the Pod is a static one of the engine in `dataDir`. */
-export async function withManifest(
-  explanation: Explanation,
-  pod: Pod,
-  dataDir: string,
-  now: Millis,
-): Promise<Explanation> {
-  if (!isMirrorPod(pod)) return explanation;
-  const { name, namespace } = pod.metadata;
-  const troubles = await manifestTroubles(dataDir, pod.spec?.nodeName ?? '', now);
-  const found = troubles.find((trouble) => trouble.pod === `${namespace}/${name}`);
-  if (found === undefined) return explanation;
-  const path = join(manifestsFolder(dataDir), found.file);
-  return {
-    ...explanation,
-    evidence: [...explanation.evidence, `its node ignores a part of its manifest ${path}: ${found.message}`],
-    actions: [{ description: `correct ${path}` }, ...explanation.actions],
-  };
+export interface PodManifest {
+  path: string;
+  /** What the node ignores in the manifest; undefined if it uses all of it. */
+  ignored: string | undefined;
 }
+
+/** Resolves with the manifest of the Pod if it is a static one of the engine in `dataDir` and the node can use its manifest. */
+export async function manifestOf(pod: Pod, dataDir: string, now: Millis): Promise<PodManifest | undefined> {
+  if (!isMirrorPod(pod)) return undefined;
+  const { name, namespace } = pod.metadata;
+  const folder = manifestsFolder(dataDir);
+  try {
+    const { wanted, remarks } = await readAll(await readManifestFiles(folder), pod.spec?.nodeName ?? '', now);
+    const found = wanted.pods.get(`${namespace}/${name}`);
+    return found && { path: join(folder, found.file), ignored: remarks.get(found.file)?.ignored };
+  } catch {
+    // The path only makes the advice more precise.
+    return undefined;
+  }
+}
+
+/** Returns the explanation with what the node ignores in the manifest of the Pod. */
+export const withManifest = (explanation: Explanation, manifest: PodManifest | undefined): Explanation =>
+  manifest?.ignored === undefined
+    ? explanation
+    : {
+        ...explanation,
+        evidence: [
+          ...explanation.evidence,
+          `its node ignores a part of its manifest ${manifest.path}: ${manifest.ignored}`,
+        ],
+        actions: [{ description: `correct ${manifest.path}` }, ...explanation.actions],
+      };

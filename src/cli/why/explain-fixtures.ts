@@ -28,6 +28,8 @@ export interface Case {
   otherPods?: Pod[];
   unboundClaims?: Living['unboundClaims'];
   entryNeeds?: Living['entryNeeds'];
+  manifest?: string;
+  workload?: Living['workload'];
   /** The message of the node's Ready condition, which has been False for 12 s. If absent, explain() gets no node. */
   notReady?: string;
   gone?: true;
@@ -137,6 +139,8 @@ export function explains(cases: Record<string, Case>): void {
         otherPods: given.otherPods,
         unboundClaims: given.unboundClaims,
         entryNeeds: given.entryNeeds,
+        manifest: given.manifest,
+        workload: given.workload,
         rebootedAt: given.rebooted === undefined ? undefined : NOW - given.rebooted * 1000,
         unreported: given.unreported && {
           reportedAt: NOW - given.unreported[0] * 1000,

@@ -9,6 +9,7 @@ import { explainEnding } from './ending.ts';
 import { explainGone } from './gone.ts';
 import { explainEntryImages } from './needs/entry-images.ts';
 import { explainEntryNeeds } from './needs/entry-needs.ts';
+import { withSource } from './needs/pod-source.ts';
 import {
   explainDownRuntime,
   explainLostNode,
@@ -52,6 +53,10 @@ export function explain(subject: Subject): Explanation {
   const { pod } = subject;
   if (pod === undefined) return explainGone(subject);
   const living: Living = { ...subject, pod };
+  return withSource(living, explainLiving(living));
+}
+
+function explainLiving(living: Living): Explanation {
   for (const rule of RULES) {
     const explanation = rule(living);
     if (explanation !== undefined) return rule === explainUnreported ? explanation : withOthers(living, explanation);

@@ -1,4 +1,5 @@
 /** Explains how a Succeeded or Failed Pod ended. Pure. */
+import { isMirrorPod } from '../../api/core/v1/pod/mirror.ts';
 import { isFinalPhase } from '../../api/core/v1/pod/status/final-phase.ts';
 import { deferOutcome, type EntryEnd, endOfEntry, endText, failedEntry, remainingWork } from './entries.ts';
 import { unstarted } from './failed-start.ts';
@@ -35,7 +36,8 @@ export function explainOutcome(subject: Living): Explanation | undefined {
     return {
       sentence: `${name} has completed, but not by itself: ${listed(stopped)}, and all its app containers ended with code 0${defers}.`,
       evidence,
-      actions: [...missed, seeTimeline(subject), deleteIt(subject)],
+      // The node creates a deleted mirror Pod again.
+      actions: [...missed, seeTimeline(subject), ...(isMirrorPod(pod) ? [] : [deleteIt(subject)])],
     };
   if (phase === 'Succeeded')
     return {

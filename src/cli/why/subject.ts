@@ -42,11 +42,21 @@ export interface Subject {
   rebootedAt?: Millis | undefined;
   /** The existing ones among the imagePullSecrets of the Pod; undefined if they are not known. */
   pullSecrets?: readonly Secret[] | undefined;
+  /** The path of the manifest of a static Pod; undefined if the Pod is not static, or if the path is not known. */
+  manifest?: string | undefined;
+  /** The workload about which the user has asked; undefined if the user has asked about the Pod. */
+  workload?: WorkloadRef | undefined;
   transitions: readonly Transition[];
   /** The last lines of the log of a container's last ended run, by container name, for runs that failed without a termination message. */
   lastLines: Readonly<Record<string, readonly string[]>>;
   hints: Hints;
   now: Millis;
+}
+
+export interface WorkloadRef {
+  kind: string;
+  /** As in commands, such as deployment/web. */
+  title: string;
 }
 
 export interface UnboundClaim {

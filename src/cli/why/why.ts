@@ -17,7 +17,7 @@ import { type PodContainer, podContainers, wantedImage } from '../pod-containers
 import { findLife, type PodLife, transitionsOf } from '../records.ts';
 import { pullSecretsOf } from '../registries/registry-advice.ts';
 import { engineStartOf, unreportedNode } from '../service/engine-start.ts';
-import { withManifest } from '../status/manifest-troubles.ts';
+import { manifestOf, withManifest } from '../status/manifest-troubles.ts';
 import { resolveTarget, type Target, type TargetOptions } from '../target.ts';
 import { explainWorkload } from '../workloads/why-workload.ts';
 import { workloadName } from '../workloads/workloads.ts';
@@ -26,7 +26,7 @@ import { readUnboundClaims } from './needs/read-claims.ts';
 import { readEntryNeeds } from './needs/read-entry-needs.ts';
 import { waitsForPort } from './scheduling.ts';
 import { mayBeCut, rebootOf } from './stops/reboot.ts';
-import type { Action, Explanation } from './subject.ts';
+import type { Action, Explanation, WorkloadRef } from './subject.ts';
 
 const UNREAD = 'the record of the Pod is not considered: this user may not read PodRecords, which the role view allows';
 const LOG_LINES = 3;
@@ -41,7 +41,7 @@ export async function why(given: string, options: WhyOptions): Promise<void> {
   const wanted = workloadName(given);
   const isJson = options.output === 'json';
   if (wanted !== undefined) {
-    const found = await explainWorkload(target, wanted, (life) => explainLife(target, life));
+    const found = await explainWorkload(target, wanted, (life, workload) => explainLife(target, life, workload));
     const { workload, life, explanation } = found;
     process.stdout.write(isJson ? jsonText(life, explanation, { workload }) : plainText(explanation));
     return;
@@ -51,7 +51,8 @@ export async function why(given: string, options: WhyOptions): Promise<void> {
   process.stdout.write(isJson ? jsonText(life, explanation) : plainText(explanation));
 }
 
-async function explainLife({ client, hints, engineFolder }: Target, life: PodLife): Promise<Explanation> {
+async function explainLife(target: Target, life: PodLife, workload?: WorkloadRef): Promise<Explanation> {
+  const { client, hints, engineFolder } = target;
   const { name, namespace, uid, pod, records } = life;
   const nodeName = pod === undefined ? records.at(-1)?.nodeName : pod.spec?.nodeName;
   const [events, lastLines, nodes, pullSecrets, otherPods, rebootedAt, unboundClaims, entryNeeds] = await Promise.all([
@@ -71,9 +72,10 @@ async function explainLife({ client, hints, engineFolder }: Target, life: PodLif
   const unreported = node && engine && unreportedNode(node, engine);
   const cluster = { node, nodes, pullSecrets, otherPods, unboundClaims, entryNeeds, unreported, rebootedAt };
   const read = { ...cluster, events, lastLines, transitions };
-  const ofPod = explain({ name, namespace, pod, ...read, hints, now });
   const isLocal = pod !== undefined && engineFolder !== undefined;
-  const explained = isLocal ? await withManifest(ofPod, pod, engineFolder, now) : ofPod;
+  const manifest = isLocal ? await manifestOf(pod, engineFolder, now) : undefined;
+  const ofPod = explain({ name, namespace, pod, ...read, manifest: manifest?.path, workload, hints, now });
+  const explained = withManifest(ofPod, manifest);
   const settings = isLocal ? registryActions(pod, engineFolder, hints) : [];
   const found = { ...explained, actions: [...explained.actions, ...settings] };
   return life.isUnread === true ? { ...found, evidence: [...found.evidence, UNREAD] } : found;

@@ -5,7 +5,7 @@ import { isApiError } from '../../machinery/status.ts';
 import { UserError } from '../../platform/files.ts';
 import { lifeOf, type PodLife } from '../records.ts';
 import type { Target } from '../target.ts';
-import type { Explanation } from '../why/subject.ts';
+import type { Explanation, WorkloadRef } from '../why/subject.ts';
 import { explainByPod, explainPodless, worstPod } from './explain-workload.ts';
 import { listPhrase } from './list-phrase.ts';
 import { missingNamespace } from './missing-namespace.ts';
@@ -25,7 +25,7 @@ export interface WorkloadExplanation {
 export async function explainWorkload(
   target: Target,
   wanted: WorkloadName,
-  explainLife: (life: PodLife) => Promise<Explanation>,
+  explainLife: (life: PodLife, workload: WorkloadRef) => Promise<Explanation>,
 ): Promise<WorkloadExplanation> {
   const { client, namespace, hints } = target;
   const { type, name } = wanted;
@@ -58,5 +58,5 @@ export async function explainWorkload(
   const pod = worstPod(object, pods, owners);
   if (pod === undefined) return { workload, life: undefined, explanation: explainPodless(given) };
   const life = await lifeOf(client, pod);
-  return { workload, life, explanation: explainByPod(given, pod, await explainLife(life)) };
+  return { workload, life, explanation: explainByPod(given, pod, await explainLife(life, { kind: type.kind, title })) };
 }

@@ -3,6 +3,7 @@ import type { Pod } from '../../../api/generated/types.ts';
 import { imageNameRule } from '../../../runtime/images/references.ts';
 import { wantedImage } from '../../pod-containers.ts';
 import { type Action, called, type Explanation, type Living, oneLine, type Shown } from '../subject.ts';
+import { changeInSource } from './pod-source.ts';
 
 type Named = Pick<Shown, 'kind' | 'name'> & Partial<Pick<Shown, 'status'>>;
 
@@ -35,6 +36,8 @@ export function correctName(subject: Living, shown: Shown): Action {
   const { volume } = wantedImage(pod, shown);
   // kubectl set image does not know defer containers.
   const setImage = volume === undefined && kind !== 'defer' ? `${container}=IMAGE` : undefined;
+  const inSource = changeInSource(subject, 'correct the name', setImage);
+  if (inSource !== undefined) return inSource;
   if (volume !== undefined) return { description: 'correct the name, and recreate the Pod' };
   if (kind === 'ephemeral') return { description: 'add another ephemeral container, with the correct name' };
   const index = pod.spec?.deferContainers?.findIndex((each) => each.name === container) ?? -1;
