@@ -78,8 +78,5 @@ async function shutDownEngine(dataDir: string, hints: Hints): Promise<ShutdownOu
 export function outcomeLines({ podsLeft }: ShutdownOutcome): string[] {
   const again = 'static Pods and Pods of controllers run again after the next start of lifepod';
   if (podsLeft.length === 0) return [`the Pods have ended; ${again}`];
-  return [
-    `these Pods had not ended when their grace period was over: ${podsLeft.join(', ')}`,
-    `all Pods but these have ended; ${again}`,
-  ];
+  return [`these Pods had not ended when their grace period was over: ${podsLeft.join(', ')}`, again];
 }

@@ -105,6 +105,19 @@ it('shutDown() does not return a Pod that has no container', async () => {
   expect(await shutdown).toEqual([slow]);
 });
 
+it('shutDown() does not return a Pod that has ended, although its volumes cannot be unmounted', async () => {
+  const pod = runs('busy');
+  const late = runs('late', 100);
+  const shutdown = ending.shutDown(periods);
+  pod.status = { ...pod.status, phase: 'Failed' };
+  timers.advance(10_000);
+  await Promise.resolve();
+  ending.cleared(late);
+  await Promise.resolve();
+  timers.advance(6_000);
+  expect(await shutdown).toEqual([]);
+});
+
 it('shutDown() does not return a Pod that ends after its grace period is up', async () => {
   const pod = runs('slow');
   const shutdown = ending.shutDown(periods);

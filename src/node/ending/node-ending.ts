@@ -4,6 +4,7 @@
  * Invariant: a later termination can only shorten an earlier one.
  * Source: "Node-pressure Eviction" and "Node Shutdowns" of v1.33; pkg/kubelet/nodeshutdown of v1.33 (order, wording).
  */
+import { hasEnded } from '../../api/core/v1/pod/status/final-phase.ts';
 import type { Node, Pod } from '../../api/generated/types.ts';
 import type { EventRecorder } from '../../client/events.ts';
 import type { NodeEnd } from '../../lifecycle/types.ts';
@@ -72,8 +73,8 @@ export interface NodeEnding {
   /** From now on, evicts Pods when the node is under pressure, and Pods that exceed their disk limits. */
   startEviction(parts: EvictionParts): void;
   /**
-   * Terminates all Pods, because the machine shuts down, and refuses new Pods from then on. Resolves to the Pods with containers
-   * that have not ended in their time; see terminateByPriority().
+   * Terminates all Pods, because the machine shuts down, and refuses new Pods from then on. Resolves to the Pods whose containers have not
+   * ended in their time; see terminateByPriority().
    */
   shutDown(periods: readonly ShutdownPeriod[]): Promise<Pod[]>;
 }
@@ -113,8 +114,11 @@ export function createNodeEnding(options: NodeEndingOptions): NodeEnding {
     async shutDown(periods) {
       shuttingDown = true;
       const left = await terminateByPriority(periods, { workers, ends, endedPods, log });
-      // Nothing of a Pod without containers had to end; only its sandbox or its volumes may not have been removed yet.
-      return left.filter((pod) => hasContainers(options.runs, uidOf(pod)));
+      // A Pod that has a final phase by now, or no containers, has ended, even if its sandbox or volumes have not been removed yet.
+      return left.filter((pod) => {
+        const known = workers.get(uidOf(pod))?.pod();
+        return known !== undefined && !hasEnded(known) && hasContainers(options.runs, uidOf(pod));
+      });
     },
   };
 }
