@@ -447,3 +447,15 @@ test('the timeline does not name an earlier deadline that reads like the last on
   ];
   expect(drawLife(steps, options).join(' ')).toContain('Deleted at +0s, deadline 10.0s later (before: 15.0s)');
 });
+
+test('an exit code in the last column covers the stopping bar that ends there', () => {
+  const steps = [
+    step(0, 'Started', 'app#0'),
+    step(9990, 'StopSignal', 'app#0', until(40_000)),
+    step(9995, 'Exited', 'app#0', { exitCode: 0 }),
+  ];
+  const [, , row] = drawLife(steps, { ...options, now: START + 10_000 });
+  expect(row).toMatch(/██0 exit 0$/);
+  const again = [...steps, step(9998, 'Started', 'app#1')];
+  expect(drawLife(again, { ...options, now: START + 10_000 })[2]).toMatch(/█0█ running/);
+});

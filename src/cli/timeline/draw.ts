@@ -119,7 +119,13 @@ function cellsOf(row: Row, picture: LifePicture, scale: Scale, used: Set<Glyph>)
     for (let column = first; column <= last; column++) put(column, BARS[bar.kind], isRun(bar.kind));
   }
   for (const mark of row.marks) put(scale.column(mark.at), MARKS[mark.kind], true);
-  for (const exit of row.exits) placeExit(cells, scale.column(exit.at), exit.text, exit.failed);
+  for (const exit of row.exits) {
+    const end = scale.column(exit.at);
+    // A bar that is shorter than a column still fills one, here the column of the exit.
+    const isFilled = row.bars.some((bar) => isRun(bar.kind) && bar.to === exit.at && scale.column(bar.from) === end);
+    const follows = row.bars.some((bar) => isRun(bar.kind) && bar.from >= exit.at && scale.column(bar.from) === end);
+    placeExit(cells, { end, runEnd: isFilled && !follows ? end + 1 : end }, exit.text, exit.failed);
+  }
   for (const { column, glyph } of deadlines(picture, scale)) {
     const cell = cells[column];
     if (cell === undefined || cell.char === BARS.waiting.char || cell.char === BARS.backoff.char) put(column, glyph);
@@ -131,9 +137,14 @@ function cellsOf(row: Row, picture: LifePicture, scale: Scale, used: Set<Glyph>)
 
 /**
  * Writes the exit code after the run, or over its end if there is no room, or not at all if the run is too short. Two codes never touch,
- * because they would read as one.
+ * because they would read as one. `runEnd`: the column after the last one that the run fills.
  */
-function placeExit(cells: Cell[], end: number, text: string, failed: boolean): void {
+function placeExit(
+  cells: Cell[],
+  { end, runEnd }: { end: number; runEnd: number },
+  text: string,
+  failed: boolean,
+): void {
   const isAlone = (from: number): boolean =>
     !cells.slice(Math.max(0, from - 1), from + text.length + 1).some((cell) => cell?.label === true);
   const fits = (from: number): boolean =>
@@ -142,8 +153,8 @@ function placeExit(cells: Cell[], end: number, text: string, failed: boolean): v
     from + text.length <= cells.length &&
     [...text].every((_, i) => cells[from + i]?.run !== true);
   const color = failed ? 'red' : 'green';
-  const inside = end - text.length;
-  const isBar = inside > 0 && cells.slice(inside - 1, end).every((cell) => cell?.run === true);
+  const inside = runEnd - text.length;
+  const isBar = inside > 0 && cells.slice(inside - 1, runEnd).every((cell) => cell?.run === true);
   const from = [end, end + 1, end + 2].find(fits) ?? (isBar && isAlone(inside) ? inside : undefined);
   if (from === undefined) return;
   for (const [index, char] of [...text].entries()) cells[from + index] = { char, color, run: true, label: true };
