@@ -61,6 +61,12 @@ test.each<[string, Pod, Secret[] | undefined, RegExp, RegExp?]>([
     /^check that its imagePullSecrets \(a, b\) exist, and that one has an entry for localhost:5101/,
   ],
   [
+    'a static Pod',
+    { ...podWith(), metadata: { name: 'p', annotations: { 'kubernetes.io/config.mirror': 'u' } } },
+    [],
+    /^it needs credentials, and the manifest of a static Pod cannot name a Secret/,
+  ],
+  [
     'a name that a shell would not take as one word',
     podWith('a;b'),
     [],

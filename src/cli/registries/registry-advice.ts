@@ -1,4 +1,5 @@
 /** Says what the user can do if a registry answers, but does not serve an image. Pure. */
+import { isMirrorPod } from '../../api/core/v1/pod/mirror.ts';
 import type { Pod, Secret } from '../../api/generated/types.ts';
 import { dns1123SubdomainErrors } from '../../machinery/names.ts';
 import { credentialsFor } from '../../node/images/credentials.ts';
@@ -59,6 +60,11 @@ export function registryAdvice(pull: PullOfPod, reference: string, message: stri
 }
 
 function credentials({ pod, hints, pullSecrets }: PullOfPod, reference: string, registry: string): Action {
+  if (isMirrorPod(pod))
+    return {
+      description:
+        'it needs credentials, and the manifest of a static Pod cannot name a Secret: get the image without the registry, or create the Pod in the API',
+    };
   const names = pullSecretsOf(pod);
   const create = (name: string): string =>
     hints.kubectl(
