@@ -46,8 +46,12 @@ export function endOfEntry(pod: Pod, status: ContainerStatus, steps: readonly Tr
   };
 }
 
-/** No step names the image if it is missing and has the policy Never. Source of the message: src/node/pod/container-actions.ts. */
-const ABSENT = /^ErrImageNeverPull: Container image "([^"]+)" is not present/;
+/**
+ * No step names an image that is not pulled, because of its policy or its name. Source of the messages: src/node/pod/container-actions.ts,
+ * src/node/images/failures.ts.
+ */
+const UNPULLED =
+  /^(?:ErrImageNeverPull: Container image|InvalidImageName: Failed to apply default image tag) "([^"]+)"/;
 
 /** The reason of an entry whose start is recorded, but whose end is not, for example directly after a force delete. */
 const UNSEEN = 'Unseen';
@@ -64,7 +68,7 @@ export function endInRecord(name: string, steps: readonly Transition[]): EntryEn
     end.type === 'Started' || isLoss(end) ? UNSEEN : (end.reason ?? (end.type === 'DeferSkipped' ? 'Skipped' : ''));
   return {
     name,
-    image: own.findLast(({ type }) => type === 'Pulling')?.message ?? ABSENT.exec(message)?.[1] ?? '',
+    image: own.findLast(({ type }) => type === 'Pulling')?.message ?? UNPULLED.exec(message)?.[1] ?? '',
     reason,
     exitCode: exitAfterEnd(name, steps) ?? exitCode,
     message,

@@ -39,6 +39,7 @@ const lostRun = (secondsAgo?: number) => ({
 });
 
 const NOT_PRESENT = 'Container image "late:2" is not present with pull policy of Never';
+const BAD_NAME = `Failed to apply default image tag "Foo:1": couldn't parse image name "Foo:1": no`;
 const NEVER_PULLED = `ErrImageNeverPull: ${NOT_PRESENT}`;
 const NO_PROGRAM = 'exec: "hook": no such file or directory';
 const NO_GRACE = 'the Pod was deleted with a grace period of 0';
@@ -1039,6 +1040,27 @@ explains({
       'defer container two: could not start, its image late:2 is not on the node and may not be pulled',
     ],
     advice: /^do by hand what one and two would have done\nfor later Pods, load it .*'docker save web:1 late:2 > FILE'/,
+  },
+  'a deleted Pod whose defer container had an image name that was not valid': {
+    gone: true,
+    steps: [
+      [20, 'TerminationBegan', { reason: 'Deleted', ...until(10) }],
+      [17, 'DeferEnded', { ...entry('one'), exitCode: 128, reason: 'Error', message: `InvalidImageName: ${BAD_NAME}` }],
+      [16, 'Gone'],
+    ],
+    sentence: /its defer container one failed\.$/,
+    evidence: ['defer container one: could not start, its image Foo:1 is not a valid image name'],
+    advice: /\nfor later Pods, an image name is .* with a PATH in lower case/,
+  },
+  'an ephemeral container whose image name is not valid': {
+    spec: { ephemeralContainers: [container('debug', { image: 'Foo:1' })] },
+    status: {
+      conditions: READY,
+      containerStatuses: [running('app')],
+      ephemeralContainerStatuses: [waiting('debug', 'InvalidImageName', BAD_NAME)],
+    },
+    sentence: 'p runs, but "Foo:1", the image of its ephemeral container debug, is not a valid image name.',
+    advice: /\nadd another ephemeral container, with the correct name$/,
   },
   'a deleted Pod whose defer container was retried until its time was over, because its image was missing': {
     gone: true,

@@ -22,8 +22,10 @@ export function invalidNameText(pod: Pod, shown: Named): string {
 
 export function invalidName(subject: Living, shown: Shown): Explanation {
   const { reason = '', message } = shown.status.state?.waiting ?? {};
+  // A Pod runs without its ephemeral containers.
+  const state = shown.kind === 'ephemeral' ? 'runs, but' : 'cannot start:';
   return {
-    sentence: `${subject.name} cannot start: ${invalidNameText(subject.pod, shown)}.`,
+    sentence: `${subject.name} ${state} ${invalidNameText(subject.pod, shown)}.`,
     evidence: [`${reason}: ${oneLine(message)}`],
     actions: [{ description: imageNameRule(invalidReference(subject.pod, shown)) }, correctName(subject, shown)],
   };
