@@ -103,7 +103,13 @@ const taint: Rule = (subject) => {
 };
 
 const evicted: Rule = ({ hints, pod }, message) => {
-  const { cause, evidence, remedy } = evictionOf(message, pod.spec);
+  const limited = [...(pod.spec?.containers ?? []), ...(pod.spec?.initContainers ?? [])].filter(
+    ({ resources }) => resources?.limits?.['ephemeral-storage'] !== undefined,
+  );
+  const { cause, evidence, remedy } = evictionOf(
+    message,
+    limited.map(({ name }) => name),
+  );
   if (remedy !== undefined) return { cause, evidence, actions: [recreate(remedy)] };
   return {
     cause,

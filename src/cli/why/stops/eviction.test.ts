@@ -26,9 +26,16 @@ explains({
     evidence: [`the message of its eviction: ${SIZE_LIMIT.trim()}`, 'container app: exit code 137 (Error)'],
     advice: /^for later Pods, raise the sizeLimit of the volume v, or write less to it\nsee its life: /,
   },
-  'a gone Pod that its node had evicted for the limits of its containers': {
+  'a gone Pod that its node had evicted for the limit of its container': {
     gone: true,
     steps: gone(CONTAINERS),
+    sentence:
+      /: its node evicted it, because it wrote more to the disk than the ephemeral-storage limit of its container app, 10Mi, and its termination /,
+    advice: /^for later Pods, raise the ephemeral-storage limit of its container app, or write less\n/,
+  },
+  'a gone Pod that its node had evicted for the limits of its containers': {
+    gone: true,
+    steps: [...gone(CONTAINERS), [60, 'Started', of('b')]],
     sentence:
       /: its node evicted it, because it wrote more to the disk than the ephemeral-storage limits of its containers, 10Mi in total, and its termination took /,
     advice: /^for later Pods, raise the ephemeral-storage limits of its containers, or write less\n/,

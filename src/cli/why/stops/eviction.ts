@@ -1,5 +1,4 @@
 /** Explains, from its message, why a node evicted a Pod. Pure. Source: src/node/eviction/ranking.ts (the messages). */
-import type { PodSpec } from '../../../api/generated/types.ts';
 import { listed } from '../subject.ts';
 
 export interface Eviction {
@@ -10,8 +9,8 @@ export interface Eviction {
   remedy?: string;
 }
 
-/** `spec` names the containers with limits; undefined if the Pod no longer exists. */
-export function evictionOf(message: string, spec: PodSpec | undefined): Eviction {
+/** `limited`: the containers with a limit for the disk; empty if they are not known. */
+export function evictionOf(message: string, limited: readonly string[]): Eviction {
   const [, volume, size] = /EmptyDir volume "(.+)" exceeds the limit "(.+)"/.exec(message) ?? [];
   if (volume !== undefined)
     return {
@@ -21,17 +20,14 @@ export function evictionOf(message: string, spec: PodSpec | undefined): Eviction
     };
   const [, container, own] = /Container (\S+) exceeded its local ephemeral storage limit "(.+)"/.exec(message) ?? [];
   const [, total] = /exceeds the total limit of containers (\S+?)\.?$/.exec(message) ?? [];
-  if (container !== undefined || total !== undefined) return diskLimit(container, own ?? total, spec);
+  if (container !== undefined || total !== undefined) return diskLimit(container, own ?? total, limited);
   const [, resource] = /^The node was low on (?:resource: )?(.+?)\.(?: |$)/.exec(message) ?? [];
   const why = resource === undefined ? lowered(firstSentence(message)) : `because the node was low on ${resource}`;
   return { cause: `its node evicted it${why && `, ${why}`}`, evidence: [] };
 }
 
 /** `container`: the one that exceeded its limit; undefined if the containers together exceeded the sum of their limits. */
-function diskLimit(container: string | undefined, amount: string | undefined, spec: PodSpec | undefined): Eviction {
-  const limited = [...(spec?.containers ?? []), ...(spec?.initContainers ?? [])].flatMap(({ name, resources }) =>
-    resources?.limits?.['ephemeral-storage'] === undefined ? [] : [name],
-  );
+function diskLimit(container: string | undefined, amount = '', limited: readonly string[]): Eviction {
   const names = container === undefined ? limited : [container];
   const plural = names.length === 1 ? '' : 's';
   const limits = `ephemeral-storage limit${plural} of its container${plural}${names.length === 0 ? '' : ` ${listed(names)}`}`;

@@ -39,7 +39,11 @@ export function causeOf(subject: Subject, steps: readonly Transition[], began: T
 /** The record has no message if the Pod was deleted while its node evicted it. */
 function evictedByNode(subject: Subject, steps: readonly Transition[]): Cause {
   const message = oneLine(evictionMessage(steps) ?? eventOf(subject, ['Evicted'])?.message);
-  const { cause, evidence, remedy } = evictionOf(message, undefined);
+  const names = new Set(
+    steps.flatMap(({ container, containerKind }) => (containerKind === 'defer' ? [] : (container ?? []))),
+  );
+  // The record does not have limits: if the Pod had several containers, it is not known which of them were limited.
+  const { cause, evidence, remedy } = evictionOf(message, names.size === 1 ? [...names] : []);
   return {
     why: cause,
     evidence: [...(message === '' ? [] : [`the message of its eviction: ${message}`]), ...evidence],
