@@ -247,6 +247,6 @@ test('readPods() explains a Pod as of the time at which its record was read, bec
   const { unwell } = await read('empty', { now: () => times.shift() ?? NaN });
   expect(unwell.map(({ reason }) => reason)).toEqual(['PastDeadline']);
   expect(unwell[0]?.sentence).toContain(
-    'has ignored its stop signal for 30.0s; it will be killed at 12:00:10 UTC (overdue for 20.0s)',
+    'still runs 30.0s after its stop signal; it will be killed at 12:00:10 UTC (overdue for 20.0s)',
   );
 });

@@ -159,7 +159,7 @@ explains({
     ],
     advice: /^if it is still needed, create it again\nnext time, end the Pods before the restore: .*: .*lifepod down\n/,
   },
-  'a deleted Pod whose PID 1 ignored SIGTERM': {
+  'a deleted Pod whose PID 1 was killed after its stop signal': {
     gone: true,
     steps: [
       [60, 'Started', of('app')],
@@ -170,7 +170,7 @@ explains({
       [7.5, 'Gone'],
     ],
     sentence:
-      'p has been gone since 11:59:52 UTC: it was deleted, and its termination took 30.5s, more than the 30.0s allowed, because container app ignored its stop signal until it was killed.',
+      'p has been gone since 11:59:52 UTC: it was deleted, and its termination took 30.5s, more than the 30.0s allowed, because container app did not end after its stop signal and was killed.',
     advice: /^make PID 1 handle SIGTERM/,
   },
   'a deleted Pod whose preStop hook took the whole grace period': {
@@ -379,7 +379,7 @@ explains({
       'code 137 usually means that SIGKILL ended it',
     ],
   },
-  'a container that ignored its stop signal at the shutdown of its node': {
+  'a container that was killed after its stop signal at the shutdown of its node': {
     spec: { containers: [withLimit('16Mi')] },
     status: {
       ...failed(137, 'Error'),
@@ -395,10 +395,13 @@ explains({
     ],
     sentence:
       'p has failed: Terminated, Pod was terminated in response to imminent node shutdown; it has no controller, so it does not start again by itself.',
-    evidence: ['container app: exit code 137 (Error)', 'container app ignored its stop signal until it was killed'],
+    evidence: [
+      'container app: exit code 137 (Error)',
+      'container app did not end after its stop signal and was killed',
+    ],
     advice: /^delete it: .*\nthen run it again .*\nfor the next Pod: make the program handle SIGTERM.*\nsee its life: /,
   },
-  'a sidecar that ignored its stop signal': {
+  'a sidecar that was killed after its stop signal': {
     spec: { containers: [container('app')], initContainers: [container('log', { restartPolicy: 'Always' })] },
     status: { ...failed(1, 'Error'), initContainerStatuses: [status('log', { state: terminated(137, 'Error') })] },
     steps: [
@@ -410,7 +413,7 @@ explains({
     evidence: [
       'sidecar container log: exit code 137 (Error)',
       'container app: exit code 1 (Error)',
-      'sidecar container log ignored its stop signal until it was killed',
+      'sidecar container log did not end after its stop signal and was killed',
     ],
   },
   'entries that were being started when their time was over': {
@@ -455,13 +458,13 @@ explains({
     sentence: 'p has failed: container app was killed 2s after its stop signal, because the time of the Pod was over.',
     evidence: ['container app: exit code 137 (Error)'],
   },
-  'a container that ignored its stop signal in a Pod without a reason': {
+  'a container that was killed after its stop signal in a Pod without a reason': {
     status: failed(137, 'Error'),
     steps: [
       [8, 'StopSignal', { ...of('app'), ...until(-4) }],
       [4, 'Exited', { ...of('app'), exitCode: 137, reason: 'Error' }],
     ],
-    sentence: 'p has failed: container app ignored its stop signal until it was killed.',
+    sentence: 'p has failed: container app did not end after its stop signal and was killed.',
     evidence: ['container app: exit code 137 (Error)'],
     advice: /^for the next Pod: make the program handle SIGTERM/,
   },
@@ -580,12 +583,12 @@ explains({
     ],
     advice: /shareProcessNamespace: true.*\n.*kubectl delete pod p -n n --now$/,
   },
-  'a program that ignores SIGTERM and is not PID 1': {
+  'a program that is not PID 1 and has not ended after its stop signal': {
     metadata: DELETED,
     spec: { shareProcessNamespace: true },
     status: { containerStatuses: [running('app')] },
     steps: [...(ENDING ?? []), [8, 'StopSignal', { ...of('app'), ...until(22) }]],
-    sentence: /^p is not gone yet: the main process of container app has ignored its stop signal for 8\.00s/,
+    sentence: /^p is not gone yet: the main process of container app still runs 8\.00s after its stop signal/,
     evidence: ['its termination began 8.00s ago: Deleted', 'stop signal sent 8.00s ago'],
   },
   'an image name that is not valid': {

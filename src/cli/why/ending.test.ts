@@ -103,7 +103,7 @@ explains({
       [8, 'TerminationBegan', { reason: 'DeadlineExceeded', ...until(22) }],
       [8, 'StopSignal', { ...of('app'), ...until(22) }],
     ],
-    sentence: /^p has not ended yet: PID 1 of container app has ignored its stop signal for 8\.00s; /,
+    sentence: /^p has not ended yet: PID 1 of container app still runs 8\.00s after its stop signal; /,
   },
   'a defer container that is retried': {
     metadata: DELETED,
@@ -196,19 +196,19 @@ explains({
     sentence: 'p has completed: all its app containers ended with code 0.',
     advice: /^$/,
   },
-  'a process that ignores SIGTERM, after an outage of its node that moved the deadline': {
+  'a process that still runs after its stop signal, after an outage of its node that moved the deadline': {
     metadata: DELETED,
     status: { containerStatuses: [running('app')] },
     steps: [...(ENDING ?? []), [8, 'StopSignal', { ...of('app'), ...until(22) }], [1, 'DeadlineSet', { ...until(55) }]],
     sentence:
-      'p is not gone yet: PID 1 of container app has ignored its stop signal for 8.00s; it will be killed at 12:00:55 UTC (in 55.0s).',
+      'p is not gone yet: PID 1 of container app still runs 8.00s after its stop signal; it will be killed at 12:00:55 UTC (in 55.0s).',
   },
   'a process that its node should have killed two minutes ago': {
     metadata: DELETED,
     status: { containerStatuses: [running('app')] },
     steps: [[150, 'StopSignal', { ...of('app'), ...until(-120) }]],
     sentence:
-      'p is not gone yet: PID 1 of container app has ignored its stop signal for 2m30s; it will be killed at 11:58:00 UTC (overdue for 2m00s).',
+      'p is not gone yet: PID 1 of container app still runs 2m30s after its stop signal; it will be killed at 11:58:00 UTC (overdue for 2m00s).',
   },
   'a stop signal from before a restart of the machine': {
     metadata: DELETED,
@@ -230,7 +230,7 @@ explains({
     status: { containerStatuses: [status('app', { state: { running: { startedAt: time(500) } } })] },
     steps: [[8, 'StopSignal', { ...of('app'), ...until(22) }]],
     rebooted: 600,
-    sentence: /^p is not gone yet: PID 1 of container app has ignored its stop signal for 8\.00s; /,
+    sentence: /^p is not gone yet: PID 1 of container app still runs 8\.00s after its stop signal; /,
   },
   'a process with PID 1 that ignores SIGTERM': {
     metadata: DELETED,
@@ -247,6 +247,29 @@ explains({
       'a shell forwards no signal to the program that it waits for',
     ],
     advice: /trap TERM/,
+  },
+  'a shell with a trap that has not ended yet': {
+    metadata: DELETED,
+    spec: { containers: [container('app', { command: ['sh', '-c', "trap 'sleep 9; exit' TERM; sleep 99 & wait"] })] },
+    status: { containerStatuses: [running('app')] },
+    steps: [...(ENDING ?? []), [8, 'StopSignal', { ...of('app'), ...until(22) }]],
+    sentence:
+      'p is not gone yet: PID 1 of container app still runs 8.00s after its stop signal; it will be killed at 12:00:22 UTC (in 22.0s).',
+    evidence: [
+      'its termination began 8.00s ago: Deleted',
+      'stop signal sent 8.00s ago',
+      "its PID 1: sh -c trap 'sleep 9; exit' TERM; sleep 99 & wait",
+      'it traps TERM, and its trap may still run',
+    ],
+    advice: /^see its output: .*lifepod logs p -n n -c app\nwait, or cut it short: [^\n]+$/,
+  },
+  'a program that may handle its stop signal': {
+    metadata: DELETED,
+    spec: { containers: [container('app', { command: ['server'] })] },
+    status: { containerStatuses: [running('app')] },
+    steps: [...(ENDING ?? []), [8, 'StopSignal', { ...of('app'), ...until(22) }]],
+    sentence: /^p is not gone yet: PID 1 of container app still runs 8\.00s after its stop signal; /,
+    advice: /^see its output: [^\n]+\nfor the next Pod: make the program handle SIGTERM[^\n]+\nwait/,
   },
   'a container that ignores its stop signal after an entry has failed': {
     metadata: DELETED,

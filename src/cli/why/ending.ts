@@ -14,7 +14,7 @@ import {
 } from './ending-phrases.ts';
 import { endedEntries, explainTurn } from './entry-turn.ts';
 import { downRuntime, runtimeActions } from './node-troubles.ts';
-import { firstProcess, hearSignals, processEvidence } from './stops/pid-one.ts';
+import { firstProcess, hearSignals, isDeaf, needsTime, processEvidence } from './stops/pid-one.ts';
 import { isGhost, isRunning } from './stops/reboot.ts';
 import {
   ago,
@@ -30,6 +30,7 @@ import {
   oneLine,
   runningHook,
   type Shown,
+  seeOutput,
   seeStatus,
   shownContainers,
   sidecarsOf,
@@ -52,7 +53,7 @@ export function explainEnding(subject: Living): Explanation | undefined {
     explainTurn(subject) ??
     fruitless(subject) ??
     hookOf(subject, running) ??
-    deafOf(subject, running) ??
+    unstoppedOf(subject, running) ??
     cutByReboot(subject) ?? {
       sentence: `${still(subject)}: its node is removing what is left of it.`,
       evidence: [...begun(subject), ...endedEntries(subject)],
@@ -159,8 +160,9 @@ function hookOf(subject: Living, running: readonly Shown[]): Explanation | undef
   return undefined;
 }
 
-function deafOf(subject: Living, running: readonly Shown[]): Explanation | undefined {
-  const { now } = subject;
+/** Explains which container has not ended after its stop signal. */
+function unstoppedOf(subject: Living, running: readonly Shown[]): Explanation | undefined {
+  const { now, pod } = subject;
   const signalled = running.flatMap((shown) => {
     const step = lastStep(subject, ['StopSignal'], shown.name);
     return step === undefined ? [] : [{ shown, step }];
@@ -168,20 +170,28 @@ function deafOf(subject: Living, running: readonly Shown[]): Explanation | undef
   const first = signalled.sort((a, b) => a.step.at - b.step.at)[0];
   if (first === undefined) return undefined;
   const { shown, step } = first;
+  const { name } = shown;
+  const time = forTime(step.at, now);
   const killAt = killTimeOf(subject, step);
   const kill = killAt === undefined ? '' : `; it will be killed at ${clockIn(killAt, now)}`;
   const quiet = now - step.at < QUICK_MILLIS;
   return {
     sentence: quiet
       ? `${still(subject)}: ${called(shown)} was just sent its stop signal${kill}.`
-      : `${still(subject)}: ${firstProcess(subject.pod)} of ${called(shown)} has ignored its stop signal for ${forTime(step.at, now)}${kill}.`,
+      : `${still(subject)}: ${firstProcess(pod)} of ${called(shown)} ${isDeaf(pod, name) ? `has ignored its stop signal for ${time}` : `still runs ${time} after its stop signal`}${kill}.`,
     evidence: [
       ...begun(subject),
       ...endedEntries(subject),
       `stop signal sent ${ago(step.at, now)}${reasonOf(step)}`,
-      ...(quiet ? [] : processEvidence(subject.pod, shown.name)),
+      ...(quiet ? [] : processEvidence(pod, name)),
     ],
-    actions: quiet ? [{ description: 'wait a moment' }] : [hearSignals(subject.pod, shown.name), hurry(subject)],
+    actions: quiet
+      ? [{ description: 'wait a moment' }]
+      : [
+          ...(isDeaf(pod, name) ? [] : [seeOutput(subject, name)]),
+          ...(needsTime(pod, name) ? [] : [hearSignals(pod, name)]),
+          hurry(subject),
+        ],
   };
 }
 

@@ -144,14 +144,17 @@ function notInBackup(subject: Subject, at: number, evidence: string[]): Explanat
   };
 }
 
-const HEAR_SIGNALS = { description: 'make PID 1 handle SIGTERM, so that the Pod does not take its whole grace period' };
+/** The record does not have the command of the container. */
+const HEAR_SIGNALS = {
+  description: 'make PID 1 handle SIGTERM, or if it does, give it more time with terminationGracePeriodSeconds',
+};
 
 function deafText(deaf: readonly Transition[]): string {
   if (deaf.length === 0) return '';
   const names = listed(deaf.map(({ container = '' }) => container));
   return deaf.length === 1
-    ? `, because container ${names} ignored its stop signal until it was killed`
-    : `, because the containers ${names} ignored their stop signals until they were killed`;
+    ? `, because container ${names} did not end after its stop signal and was killed`
+    : `, because the containers ${names} did not end after their stop signals and were killed`;
 }
 
 /** Returns a clause about the preStop hooks that still ran at the deadline; empty if the termination was over before it. */

@@ -112,11 +112,11 @@ function endsOf(subject: Living) {
   return { ends, entries, missing, evidence };
 }
 
-/** Returns a line for each container that ignored its stop signal, except the one that the sentence names. */
+/** Returns a line for each container that did not end after its stop signal and was killed, except the one that the sentence names. */
 const deafEvidence = (subject: Living, named: string | undefined): { name: string; line: string }[] =>
   deafExits(subject.transitions).flatMap(({ container: name = '', containerKind: kind = 'app' }) => {
     const shown = shownContainers(subject).find((each) => each.name === name) ?? { kind, name };
-    return name === named ? [] : [{ name, line: `${called(shown)} ignored its stop signal until it was killed` }];
+    return name === named ? [] : [{ name, line: `${called(shown)} did not end after its stop signal and was killed` }];
   });
 
 const seeFailedEntry = (subject: Living, entries: readonly EntryEnd[]): Action[] => {

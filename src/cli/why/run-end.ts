@@ -63,7 +63,7 @@ export function endOfRun(subject: Living, shown: Shown, ended: ContainerStateTer
   }
   if (exit !== undefined && exit.exitCode === ended.exitCode && deafExits(subject.transitions).includes(exit))
     return {
-      cause: `${called(shown)} ignored its stop signal until it was killed`,
+      cause: `${called(shown)} did not end after its stop signal and was killed`,
       evidence: words,
       actions: [hearSignals(subject.pod, shown.name), output],
     };

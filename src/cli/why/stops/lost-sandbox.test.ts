@@ -88,7 +88,7 @@ explains({
       DEAF,
     ],
   },
-  'a container that ignores the stop signal of a deletion after another sandbox was lost': {
+  'a container that still runs after the stop signal of a deletion after another sandbox was lost': {
     metadata: { deletionTimestamp: time(-20), deletionGracePeriodSeconds: 30 },
     status: { conditions: UNREADY, containerStatuses: [running('app', { restartCount: 1 })] },
     steps: [
@@ -98,7 +98,7 @@ explains({
       [10, 'TerminationBegan', { reason: 'Deleted', ...until(20) }],
       [10, 'StopSignal', { ...of('app'), attempt: 1, ...until(20) }],
     ],
-    sentence: /^p is not gone yet: PID 1 of container app has ignored its stop signal for 10\.0s/,
+    sentence: /^p is not gone yet: PID 1 of container app still runs 10\.0s after its stop signal/,
   },
   'a Pod that is gone and had failed because its sandbox was lost': {
     gone: true,

@@ -1,4 +1,4 @@
-/** Explains why the first process of a container does not end after its stop signal. Pure. */
+/** Explains why the first process of a container has not ended after its stop signal. Pure. */
 import type { Container, Pod } from '../../../api/generated/types.ts';
 import { MINIMUM_GRACE_MILLIS } from '../../../lifecycle/hooks-and-stops.ts';
 import type { Transition } from '../../../lifecycle/types.ts';
@@ -40,8 +40,8 @@ export const stopSignalOf = (exit: Transition, steps: readonly Transition[]): Tr
 const isHurried = ({ at, deadline = at }: Transition): boolean => deadline - at <= MINIMUM_GRACE_MILLIS;
 
 /**
- * Returns the exits of containers that ignored the stop signal of the termination of their Pod and were killed at the deadline. Defer
- * containers are reported by their ends.
+ * Returns the exits of containers that did not end after the stop signal of the termination of their Pod and were killed at the deadline.
+ * Defer containers are reported by their ends.
  */
 export const deafExits = (steps: readonly Transition[]): Transition[] =>
   steps.filter((exit) => {
@@ -51,31 +51,92 @@ export const deafExits = (steps: readonly Transition[]): Transition[] =>
     return !isHurried(stop) && wasKilled(stop, exit) !== undefined;
   });
 
-function commandOf({ spec }: Pod, container: string): string[] {
+function ownOf({ spec }: Pod, container: string): Container | undefined {
   const { initContainers = [], containers = [], deferContainers = [] } = spec ?? {};
   const all: Container[] = [...initContainers, ...containers, ...deferContainers];
-  const own = all.find((each) => each.name === container);
-  return [...(own?.command ?? []), ...(own?.args ?? [])];
+  return all.find((each) => each.name === container);
+}
+
+function commandOf(pod: Pod, container: string): string[] {
+  const { command = [], args = [] } = ownOf(pod, container) ?? {};
+  return [...command, ...args];
 }
 
 const isPidOne = ({ spec }: Pod): boolean => spec?.shareProcessNamespace !== true && spec?.hostPID !== true;
 
-const isShell = ([program = '']: readonly string[]): boolean => SHELLS.has(program.split('/').at(-1) ?? '');
+const basename = (path = ''): string => path.split('/').at(-1) ?? '';
 
-/** Returns whether a script of the command sets a trap for TERM. */
-const trapsTerm = (words: readonly string[]): boolean =>
-  isShell(words) && /\btrap\s.*\b(SIG)?TERM\b/s.test(words.join(' '));
+const isShell = ([program]: readonly string[]): boolean => SHELLS.has(basename(program));
+
+const WORD = String.raw`(?:'[^']*'|"(?:\\.|[^"\\])*"|[^\s;&|'"])+`;
+/** Matches a command such as `trap 'kill $PID; exit' INT TERM`: its action, with the quotes, and its signals. */
+const TRAP = new RegExp(String.raw`\btrap[^\S\n]+(?:--[^\S\n]+)?(${WORD})((?:[^\S\n]+\w+)+)`, 'g');
+const EMPTY = /^(''|"")$/;
+
+/** Returns the action, with its quotes, of the last trap that the shell sets for TERM; undefined if it sets none. */
+function trapOf(words: readonly string[]): string | undefined {
+  if (!isShell(words)) return undefined;
+  const traps = [...words.join(' ').matchAll(TRAP)];
+  const action = traps.findLast(([, , signals = '']) => /\b(?:SIGTERM|TERM|15)\b/i.test(signals))?.[1];
+  return action === '-' ? undefined : action;
+}
+
+/**
+ * Programs that do not handle SIGTERM, and the last words of scripts with which the shell itself stays PID 1: a shell may replace itself
+ * by the program that is its last command.
+ */
+const DEAF = new Set(['sleep', 'tail', 'cat', 'done', 'fi', 'esac', 'wait', 'exit', 'true', ':']);
+
+/** Returns the program that the shell executes, or the first word of the last command of its script; empty if it has no script. */
+function lastProgram(words: readonly string[]): string {
+  const script = words[words.findIndex((word) => /^-\w*c$/.test(word)) + 1] ?? '';
+  const last = script.split(/[;&|\n]/).findLast((command) => command.trim() !== '') ?? '';
+  return /\bexec\s+(\S+)/.exec(script)?.[1] ?? last.trim().split(/\s/)[0] ?? '';
+}
+
+/** Returns whether the process certainly ignores SIGTERM. Other processes may handle it and need time. */
+export function isDeaf(pod: Pod, container: string): boolean {
+  const words = commandOf(pod, container);
+  const trap = trapOf(words);
+  if (trap !== undefined) return EMPTY.test(trap);
+  // Without `command`, the image determines the program.
+  if (!isPidOne(pod) || ownOf(pod, container)?.command === undefined) return false;
+  return DEAF.has(basename(isShell(words) ? lastProgram(words) : words[0]));
+}
+
+/** Returns what the shell lacks, as verb phrases, so that its trap ends it as soon as it gets SIGTERM. */
+function trapNeeds(trap: string, words: readonly string[]): string[] {
+  const script = words.join(' ');
+  // The action may call a function of the script.
+  const ends = /\b(?:exit|exec|kill)\b|=/.test(/^\w+$/.test(trap) ? script : trap);
+  return [
+    ...(ends ? [] : ['make the trap end the shell']),
+    ...(/\bwait\b/.test(script) ? [] : ["run its program with '&' and 'wait'"]),
+  ];
+}
+
+/** Returns whether the process is a shell whose trap ends it, so that it only needs time. */
+export function needsTime(pod: Pod, container: string): boolean {
+  const words = commandOf(pod, container);
+  const trap = trapOf(words);
+  return trap !== undefined && trapNeeds(trap, words).length === 0;
+}
 
 export const firstProcess = (pod: Pod): string => (isPidOne(pod) ? 'PID 1' : 'the main process');
 
-const TRAP =
-  'it traps TERM: a shell ignores a signal with an empty trap, and runs another trap only when the program in the foreground has ended';
+function trapEvidence(trap: string, words: readonly string[]): string {
+  if (EMPTY.test(trap)) return 'it traps TERM with an empty trap: a shell then ignores the signal';
+  return trapNeeds(trap, words).length === 0
+    ? 'it traps TERM, and its trap may still run'
+    : 'it traps TERM: a shell runs a trap only when the program in the foreground has ended, and continues after a trap that does not end it';
+}
 
 export function processEvidence(pod: Pod, container: string): string[] {
   const words = commandOf(pod, container);
   const command = oneLine(words.join(' '));
   const shown = command === '' ? [] : [`its ${isPidOne(pod) ? 'PID 1' : 'main process'}: ${cut(command)}`];
-  if (trapsTerm(words)) return [...shown, TRAP];
+  const trap = trapOf(words);
+  if (trap !== undefined) return [...shown, trapEvidence(trap, words)];
   return [
     ...shown,
     ...(isPidOne(pod) ? ['the kernel ignores SIGTERM for a PID 1 that installs no handler for it'] : []),
@@ -86,10 +147,16 @@ export function processEvidence(pod: Pod, container: string): string[] {
 const cut = (text: string): string =>
   text.length > MAX_COMMAND_CHARS ? `${text.slice(0, MAX_COMMAND_CHARS - 1)}…` : text;
 
+const MORE_TIME = 'make its trap end sooner, or give it more time with terminationGracePeriodSeconds';
+
+/** Returns what makes the container end after its stop signal. */
 export function hearSignals(pod: Pod, container: string): Action {
   const words = commandOf(pod, container);
-  if (trapsTerm(words))
-    return { description: "for the next Pod: make the trap end the shell, and run its program with '&' and 'wait'" };
+  const trap = trapOf(words);
+  if (trap !== undefined) {
+    const needs = EMPTY.test(trap) ? trapNeeds('', []) : trapNeeds(trap, words);
+    return { description: `for the next Pod: ${needs.join(', and ') || MORE_TIME}` };
+  }
   if (!isPidOne(pod)) return { description: 'make the program end when it gets SIGTERM' };
   return {
     description: isShell(words)
