@@ -210,6 +210,15 @@ explains({
       'container app: exit code 0 (Completed)',
     ],
   },
+  'a failed container with code 255': {
+    spec: { restartPolicy: 'Never' },
+    status: { phase: 'Failed', containerStatuses: [status('app', { state: terminated(255, 'Error') })] },
+    sentence: 'p has failed: container app ended with code 255.',
+    evidence: [
+      'container app: exit code 255 (Error)',
+      'code 255: the program ended with it or with -1, or its shim of containerd was killed, which reports this code',
+    ],
+  },
   'a container that fails its liveness probe and ends on SIGTERM': {
     status: crashing(0, 'Completed'),
     steps: unhealthy(0),

@@ -211,6 +211,10 @@ const SIGNALS: Readonly<Record<number, string>> = {
 function meaningOf({ transitions }: Living, { exitCode }: ContainerStateTerminated, exit?: Transition): string[] {
   if (exitCode === 126) return ['code 126: a shell found the command, but cannot execute it'];
   if (exitCode === 127) return ['code 127: a shell did not find the command'];
+  if (exitCode === 255)
+    return [
+      'code 255: the program ended with it or with -1, or its shim of containerd was killed, which reports this code',
+    ];
   const signal = SIGNALS[exitCode];
   if (signal === undefined) return [];
   const isKnown = exit !== undefined && exit.exitCode === exitCode;
