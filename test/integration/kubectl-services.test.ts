@@ -11,18 +11,18 @@ describe('kubectl create service', () => {
   test('creates each type', async () => {
     const { ok, get } = fixture;
     await ok('create', 'service', 'clusterip', 'plain', '--tcp=80:8080', '--tcp=443');
-    await ok('create', 'service', 'nodeport', 'nodes', '--tcp=80', '--node-port=30123');
+    await ok('create', 'service', 'nodeport', 'nodes', '--tcp=80', '--node-port=30023');
     await ok('create', 'service', 'loadbalancer', 'balanced', '--tcp=5432');
     await ok('create', 'service', 'externalname', 'elsewhere', '--external-name', 'example.com');
     await ok('create', 'service', 'clusterip', 'headless', '--clusterip=None');
-    expect(await ok('get', 'services')).toMatch(/^nodes +NodePort +10\.99\.0\.\d+ +<none> +80:30123\/TCP +\d+s$/m);
+    expect(await ok('get', 'services')).toMatch(/^nodes +NodePort +10\.99\.0\.\d+ +<none> +80:30023\/TCP +\d+s$/m);
     expect(await ok('get', 'services')).toMatch(
       /^balanced +LoadBalancer +10\.99\.0\.\d+ +<pending> +5432:3\d{4}\/TCP +\d+s$/m,
     );
     expect((await get('svc/plain')).spec).toMatchObject({ ipFamilies: ['IPv4'], ipFamilyPolicy: 'SingleStack' });
     const described = await ok('describe', 'service', 'nodes');
     expect(described).toMatch(/^IP Family Policy: +SingleStack$/m);
-    expect(described).toMatch(/^NodePort: +80 +30123\/TCP$/m);
+    expect(described).toMatch(/^NodePort: +80 +30023\/TCP$/m);
   });
 
   test.each([
@@ -48,9 +48,9 @@ describe('kubectl create service', () => {
   });
 
   test('refuses a node port that is in use', async () => {
-    const args = ['create', 'service', 'nodeport', 'again', '--tcp=80', '--node-port=30123'];
+    const args = ['create', 'service', 'nodeport', 'again', '--tcp=80', '--node-port=30023'];
     expect(await fixture.refused(args)).toContain(
-      'spec.ports[0].nodePort: Invalid value: 30123: provided port is already allocated',
+      'spec.ports[0].nodePort: Invalid value: 30023: provided port is already allocated',
     );
   });
 });
@@ -78,13 +78,13 @@ test('kubectl expose creates a Service for a Deployment, and warns about nothing
 
 test('a change of the type releases and allocates addresses and ports', async () => {
   const { ok, get, refused } = fixture;
-  await ok('create', 'service', 'nodeport', 'moving', '--tcp=80', '--node-port=30555');
+  await ok('create', 'service', 'nodeport', 'moving', '--tcp=80', '--node-port=30055');
   const patch = (spec: object) => ok('patch', 'service', 'moving', '--type=merge', '-p', JSON.stringify({ spec }));
   const { clusterIP } = (await get('svc/moving')).spec;
   expect(await ok('get', 'ipaddresses')).toMatch(new RegExp(`^${clusterIP} +services/default/moving +\\d+s$`, 'm'));
   await patch({ type: 'ClusterIP' });
   expect((await get('svc/moving')).spec.ports[0].nodePort).toBeUndefined();
-  await ok('create', 'service', 'nodeport', 'other', '--tcp=80', '--node-port=30555');
+  await ok('create', 'service', 'nodeport', 'other', '--tcp=80', '--node-port=30055');
   await patch({ type: 'ExternalName', externalName: 'example.com' });
   expect(await ok('get', 'ipaddresses')).not.toContain('default/moving');
   await patch({ type: 'LoadBalancer', externalTrafficPolicy: 'Local' });

@@ -155,17 +155,17 @@ test('hints apply to the zone that the label of the node names', async () => {
 
 test('a Service has an Event if its node port is in use by a program or by another engine of the machine', async () => {
   const { namespace, peer } = network.node;
-  await peer.listen('program', 30_777);
-  const fromOutside = () => network.outside.peer.ask({ protocol: 'tcp', address: network.node.ip, port: 30_777 });
+  await peer.listen('program', 30_061);
+  const fromOutside = () => network.outside.peer.ask({ protocol: 'tcp', address: network.node.ip, port: 30_061 });
   expect(await fromOutside()).toBe('program 192.0.2.2');
   const other = 'inet lifepod-1';
   const ports = ['services/node-ports-4', 'services/unserved-node-ports-4', 'host-ports/ports-ip'].map(
     (map, index) => `
       add map ${other} ${map} { type inet_proto . inet_service : verdict; }
-      add element ${other} ${map} { tcp . ${30_778 + index} : drop }`,
+      add element ${other} ${map} { tcp . ${30_062 + index} : drop }`,
   );
   await namespace.runOk('nft', ['-f', '-'], `add table ${other}${ports.join('')}\n`);
-  for (const port of [30_777, 30_778, 30_779, 30_780, 30_781])
+  for (const port of [30_061, 30_062, 30_063, 30_064, 30_065])
     await create(`port-${port}`, { type: 'NodePort', ports: [portOf(80, { nodePort: port })] });
   const events = () =>
     (backend.objects(EVENTS) as CoreV1Event[]).map(
@@ -178,11 +178,11 @@ test('a Service has an Event if its node port is in use by a program or by anoth
     .poll(() => events().sort(), { timeout: 20_000 })
     .toEqual([
       expect.stringMatching(
-        /^port-30777 PortConflict: connections to the node port TCP\/30777 reach this Service instead of the program \S+ \(process \d+\), which listens on \S+: use another port for one of them$/,
+        /^port-30061 PortConflict: connections to the node port TCP\/30061 reach this Service instead of the program \S+ \(process \d+\), which listens on \S+: use another port for one of them$/,
       ),
-      ofEngine(30_778),
-      ofEngine(30_779),
-      ofEngine(30_780),
+      ofEngine(30_062),
+      ofEngine(30_063),
+      ofEngine(30_064),
     ]);
   expect(await fromOutside()).toBe('ECONNREFUSED');
   await namespace.runOk('nft', ['delete', 'table', 'inet', 'lifepod-1']);

@@ -6,10 +6,10 @@ import { runCommand } from '../../../src/platform/processes.ts';
 import { freeNetwork, type Lifepod, launch, scratchFolder, startLifepod } from '../../support/lifepod.ts';
 import { pod, WAIT } from '../../support/manifests.ts';
 
-const SAME_NODE_PORT = 31_847;
+const SAME_NODE_PORT = 30_047;
 const SAME_HOST_PORT = 28_088;
 /** If the engines chose their node ports, both could choose the same. */
-const OWN_PORTS = { one: { nodePort: 31_845, hostPort: 28_089 }, two: { nodePort: 31_846, hostPort: 28_090 } };
+const OWN_PORTS = { one: { nodePort: 30_045, hostPort: 28_089 }, two: { nodePort: 30_046, hostPort: 28_090 } };
 type Name = keyof typeof OWN_PORTS;
 const SERVE = `
   serve() { nc -ll -p $1 -e sh -c 'while read line; do echo "$HOSTNAME"; done'; }
