@@ -173,6 +173,11 @@ describe('a container that has a run', () => {
       Object.keys(decided({ ...given, ...more }).status?.initContainerStatuses?.[0]?.state ?? {});
     expect([init({}), init({ observed: fresh })]).toEqual([['terminated'], ['waiting']]);
   });
+  it('a sidecar that exits with 0 and restarts is shown as terminated, also with OnFailure', () => {
+    const spec = { ...ON_FAILURE, initContainers: [container('side', { restartPolicy: 'Always' })] };
+    const { status } = decided({ spec, runs: [exited('side', 0, -1)] });
+    expect(Object.keys(status?.initContainerStatuses?.[0]?.state ?? {})).toEqual(['terminated']);
+  });
   it('a failed postStart hook is shown until the next run starts', () => {
     const observed = { hooks: { 'app-0/postStart': { failure: 'exit code 1' } } };
     const shown = waiting('PostStartHookError', 'exit code 1');

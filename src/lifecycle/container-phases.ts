@@ -46,7 +46,7 @@ export function phaseOf(container: ContainerView, situation: Situation): Phase {
     const isBefore = isAlive && current === undefined && view.sandbox?.ready === true;
     const restarts = isAlive && wantsRestart(view, container, run);
     // The API lets no container that has succeeded run again with restartPolicy OnFailure, so this exit is only shown as the last state.
-    const isHidden = restarts && view.restartPolicy === 'OnFailure' && run.exitCode === 0;
+    const isHidden = restarts && !container.sidecar && view.restartPolicy === 'OnFailure' && run.exitCode === 0;
     if (!isHidden && (!isBefore || (kind !== 'init' && !restarts))) return { is: 'Exited', run };
   }
   return failed(view.failureOf('mountVolumes'), view) ?? waiting(creating(view));

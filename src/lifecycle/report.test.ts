@@ -275,6 +275,14 @@ describe('steps of the record', () => {
     const step = { type: 'DeadlineSet', at: at(11), deadline: at(40), message };
     expect(transitions).toEqual([expect.objectContaining(step)]);
   });
+  it('the step of an earlier deadline has the cause, also for a Pod without entries', () => {
+    const input = inputOf({ runs: [app], deleted: 30 });
+    const next = written(input, decide(input));
+    const metadata = { ...next.pod.metadata, deletionGracePeriodSeconds: 5 };
+    const { transitions } = decide({ ...next, now: at(1), pod: { ...next.pod, metadata } });
+    const message = 'another deletion with a shorter grace period';
+    expect(transitions).toContainEqual(expect.objectContaining({ type: 'DeadlineSet', message }));
+  });
   it('entries of a removed object that did not run are recorded as skipped', () => {
     const spec = { deferContainers: [entry('pre'), postExit('post')] };
     const { transitions } = decided({ spec, runs: [app], input: { removed: true } });

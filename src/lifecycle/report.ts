@@ -109,7 +109,7 @@ function ending(facts: Facts, stopped: boolean): void {
   step('TerminationBegan', { at: startedAt, reason, deadline });
   // The deadline of a stopped Pod is reported only if an earlier decision reported it.
   const key = `DeadlineSet/${deadline}`;
-  const message = causeOfMove(recordedTermination(view.pod), end.termination);
+  const message = causeOfMove(view.input.memory.termination ?? recordedTermination(view.pod), end.termination);
   if (!stopped || view.input.memory.recorded.has(key)) step('DeadlineSet', { key, deadline, message });
   const signals = view.apps.flatMap(({ runs }) => runs.flatMap(({ id }) => plan.signalledAt[id] ?? []));
   if (signals.length > 0) step('AppsStopping', { at: Math.min(...signals) });
