@@ -45,7 +45,7 @@ export function statusWord(pod: Pod): string {
   const ends = podContainers(pod).flatMap(({ kind, status: own }) =>
     kind === 'app' ? (own?.state?.terminated ?? []) : [],
   );
-  return ends.find(({ exitCode }) => exitCode !== 0)?.reason || 'Failed';
+  return pod.status.reason || ends.find(({ exitCode }) => exitCode !== 0)?.reason || 'Failed';
 }
 
 /** Returns a list such as `app, web, shell (ephem), init (init), bye (defer)`. Source: kubectl logs, which has no defer containers. */

@@ -61,7 +61,7 @@ export async function resolveTarget(options: TargetOptions): Promise<Target> {
     client: httpClient({
       ...server,
       ...patience(),
-      refused: credentialsRefused(server.server, paths, dataDir, process.env),
+      refused: () => credentialsRefused(server.server, paths, dataDir, process.env),
       unreachable: (error) => {
         if (isSilence(error)) return engineHangs(server.server, SILENCE_MILLIS, paths, dataDir, process.env);
         if (isOtherServer(error)) return otherServer(server.server, paths, dataDir, process.env);

@@ -31,7 +31,7 @@ export interface HttpClientOptions {
   /** Returns the error message for a server that cannot be reached. Undefined: the message names the server and the error. */
   unreachable?: (error: NodeJS.ErrnoException) => string | undefined;
   /** The error message if the server does not accept the credentials. Undefined: that of the server. */
-  refused?: string;
+  refused?(): string;
   /**
    * A call fails if the server is silent for this long; a watch, open() or post() fails only if its TLS handshake takes this long.
    * Undefined: one minute.
@@ -164,10 +164,10 @@ function warningText(header: string): string {
   return quoted === undefined ? header : quoted.replace(/\\(.)/g, '$1');
 }
 
-async function failureOf(response: IncomingMessage, refused: string | undefined): Promise<ApiError> {
+async function failureOf(response: IncomingMessage, refused: HttpClientOptions['refused']): Promise<ApiError> {
   const body = await readText(response).catch(() => '');
   const code = response.statusCode ?? 500;
-  if (code === 401 && refused !== undefined) return unauthorized(refused);
+  if (code === 401 && refused !== undefined) return unauthorized(refused());
   try {
     const status = JSON.parse(body) as Status;
     if (status.kind === 'Status') return new ApiError({ ...status, code: status.code ?? code });

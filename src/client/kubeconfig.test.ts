@@ -64,7 +64,7 @@ test('an invalid kubeconfig is a UserError that names the file and the problem',
     readKubeconfig(write(value)).catch((error: Error) => `${error.name}: ${error.message}`);
   const path = join(directory, 'kubeconfig');
   const unreadable = `UserError: kubeconfig ${path} is neither YAML nor JSON: give a kubeconfig`;
-  for (const text of ['a: [', '{"a":', 'just text']) expect(await failure(text)).toBe(unreadable);
+  for (const text of ['a: [', '{"a":', 'just text', 'users: *none']) expect(await failure(text)).toBe(unreadable);
   for (const text of ['', '\n', '# nothing\n', '{}', '---\n', '{}\n---\na: ['])
     expect(await failure(text)).toBe(`UserError: kubeconfig ${path}: it is empty: give a kubeconfig`);
   expect(await failure('apiVersion: v1\nkind: Pod\nmetadata: {name: web}')).toBe(

@@ -153,8 +153,13 @@ const KIND = 'Config';
  * is an empty object.
  */
 function parsed(text: string): Record<string, unknown> | undefined {
-  const [document] = parseAllDocuments(text);
-  if (document === undefined) return {};
-  const config = document.errors.length > 0 ? undefined : (document.toJS() as unknown);
-  return typeof config === 'object' ? ((config ?? {}) as Record<string, unknown>) : undefined;
+  try {
+    const [document] = parseAllDocuments(text);
+    if (document === undefined) return {};
+    const config = document.errors.length > 0 ? undefined : (document.toJS() as unknown);
+    return typeof config === 'object' ? ((config ?? {}) as Record<string, unknown>) : undefined;
+  } catch {
+    // For example, an alias has no anchor.
+    return undefined;
+  }
 }

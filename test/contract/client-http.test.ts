@@ -158,7 +158,7 @@ test('a Status in a response is thrown as an ApiError', async () => {
 test('a call whose credentials the server does not accept rejects with the sentence of the caller', async () => {
   respond(401, unauthorized().status);
   const { port } = server.address() as AddressInfo;
-  const other = httpClient({ server: `https://127.0.0.1:${port}`, ...credentials, refused: 'other credentials' });
+  const other = httpClient({ server: `https://127.0.0.1:${port}`, ...credentials, refused: () => 'other credentials' });
   await expect(other.api.get(PODS, 'a', 'x')).rejects.toMatchObject({
     message: 'other credentials',
     code: 401,

@@ -48,7 +48,7 @@ export async function connectEngine(dataDir: string, pid: number, rest: Patience
   const context = await readKubeconfig(path);
   const unreachable = (error: Error): string | undefined =>
     isSilence(error) ? apiHangs(dataDir, pid, context.server) : undefined;
-  const refused = refusedKubeconfig(dataDir, pid);
+  const refused = (): string => refusedKubeconfig(dataDir, pid);
   return httpClient({ ...context, unreachable, refused, ...patience(), ...rest });
 }
 

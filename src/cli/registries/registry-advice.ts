@@ -63,7 +63,7 @@ function credentials({ pod, hints, pullSecrets }: PullOfPod, reference: string, 
   if (isMirrorPod(pod))
     return {
       description:
-        'it needs credentials, and the manifest of a static Pod cannot name a Secret: get the image without the registry, or create the Pod in the API',
+        'it needs credentials, and the manifest of a static Pod cannot name a Secret: load the image from an archive, or create the Pod with kubectl instead',
     };
   const names = pullSecretsOf(pod);
   const create = (name: string): string =>

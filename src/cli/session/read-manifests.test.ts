@@ -12,15 +12,18 @@ test.each([
   [['-', import.meta.dirname, import.meta.filename], undefined],
   [[import.meta.filename, '/none/a.yaml'], 'the manifest /none/a.yaml does not exist'],
   [['/none/a.yaml', '-', '/none/b.yaml'], 'the manifests /none/a.yaml, /none/b.yaml do not exist'],
-  [
-    ['https://example.com/a.yaml'],
-    "https://example.com/a.yaml is a URL, and lifepod reads manifests from files and from standard input: type 'curl -fsSL https://example.com/a.yaml | lifepod up -'",
-  ],
   [[`${import.meta.filename}/a.yaml`], `the manifest ${import.meta.filename}/a.yaml does not exist`],
 ])('checkPaths(%j) throws %j', (paths, message) => {
   const check = (): void => checkPaths(paths);
   if (message === undefined) expect(check).not.toThrow();
   else expect(check).toThrow(message);
+});
+
+test('a URL is refused with the command that reads it from standard input, also to root', async () => {
+  const url = 'https://example.com/a.yaml?b=1&c=2';
+  await expect(upFiles([url], { dataDir: '/none' })).rejects.toThrow(
+    /^https:.* is a URL, and lifepod reads manifests .*: pipe it into lifepod, as in curl -fsSL 'https:\S+c=2' \| .*lifepod up - --data-dir \/none$/,
+  );
 });
 
 test('checkPaths accepts a path whose other errors depend on the user, such as a permission', () => {

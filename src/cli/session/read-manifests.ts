@@ -5,22 +5,27 @@ import { text as readText } from 'node:stream/consumers';
 import { readProblem } from '../../machinery/read-problem.ts';
 import { UserError } from '../../platform/files.ts';
 import { untilAborted } from '../../platform/on-abort.ts';
-import { rootProgram, shellQuoted } from '../../platform/programs/typed-program.ts';
+import { shellQuoted } from '../../platform/programs/typed-program.ts';
+import type { Hints } from '../hints.ts';
 import { closedBySudo } from '../progress/standard-input.ts';
 import { createErrors, type Manifest, parseManifests } from './manifests.ts';
 
 /** The files of a folder that are manifests. Source: kubectl apply -f FOLDER. */
 const MANIFEST = /\.(?:yaml|yml|json)$/;
 
+/** Throws a UserError if one of the paths is a URL, which kubectl would read. */
+export function refuseUrls(paths: readonly string[], { engine }: Pick<Hints, 'engine'>): void {
+  const url = paths.find((path) => /^https?:\/\//.test(path));
+  if (url === undefined) return;
+  throw new UserError(
+    `${url} is a URL, and lifepod reads manifests from files and from standard input: pipe it into lifepod, as in curl -fsSL ${shellQuoted(url)} | ${engine('up -')}`,
+  );
+}
+
 /** Throws a UserError if some of the paths do not exist. Ignores other errors, such as a missing permission. */
 export function checkPaths(paths: readonly string[]): void {
   const missing = paths.filter((path) => path !== '-' && isMissing(path));
   if (missing.length === 0) return;
-  const url = missing.find((path) => /^https?:\/\//.test(path));
-  if (url !== undefined)
-    throw new UserError(
-      `${url} is a URL, and lifepod reads manifests from files and from standard input: type 'curl -fsSL ${shellQuoted(url)} | ${rootProgram()} up -'`,
-    );
   throw new UserError(
     missing.length === 1
       ? `the manifest ${missing[0]} ${closedBySudo(missing[0] ?? '', 'up -') ?? 'does not exist'}`

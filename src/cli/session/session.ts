@@ -41,7 +41,7 @@ import type { Manifest } from './manifests.ts';
 import { createSlowReports, givenUp } from './notices.ts';
 import { waitingText } from './plan.ts';
 import { createPullReports } from './pulls.ts';
-import { checkPaths, readManifests, UnreadManifestsError } from './read-manifests.ts';
+import { checkPaths, readManifests, refuseUrls, UnreadManifestsError } from './read-manifests.ts';
 import { createSessionLogs } from './session-logs.ts';
 import { isEndedByDown, type OwnRecord, sessionOf } from './session-records.ts';
 import { type Failure, firstFailure, isCut } from './session-state.ts';
@@ -65,6 +65,7 @@ export const warn = (line: string): void => terminalLine.printAbove(process.stde
 const DEFAULT_NAMESPACE = 'default';
 
 export async function upFiles(files: readonly string[], options: SessionOptions): Promise<void> {
+  refuseUrls(files, hintsFor({ dataDir: options.dataDir }, process.env));
   // A user who has mistyped a path must not need sudo to read the error. For root, readManifests() reports these errors together with all
   // others, but only after the end of standard input.
   if (process.geteuid?.() !== 0 || files.includes('-')) checkPaths(files);

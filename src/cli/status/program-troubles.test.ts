@@ -21,13 +21,13 @@ test('a package that was replaced while its engine runs is a trouble, with the c
   expect(troubles(undefined)).toEqual([]);
   expect(troubles(RUNNING)).toEqual([
     expect.stringMatching(
-      /^the program of the engine was replaced \(commit a+ runs, b+ is installed\), so requests that need a part of it fail: type 'kill \d+', which leaves its Pods running, then '.*up --detach /,
+      /^the program of the engine was replaced \(commit a+ runs, b+ is installed\), so requests fail if the engine has not yet loaded the part that they need: type 'kill \d+', which leaves its Pods running, then '.*up --detach /,
     ),
   ]);
 });
 
 test('a package that was removed while its engine runs is a trouble', () => {
   expect(troubles(RUNNING, join(folder, 'none/dist/cli/main.js'))).toEqual([
-    expect.stringMatching(/^the program of the engine was removed, .* fail: install lifepod again, then type 'kill /),
+    expect.stringMatching(/^the program of the engine was removed, .* need: install lifepod again, then type 'kill /),
   ]);
 });

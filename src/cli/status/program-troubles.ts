@@ -16,7 +16,7 @@ export function programTroubles(
 ): string[] {
   if (script === undefined) return [];
   const restart = `type ${replacement(dataDir, pid, env)}`;
-  const consequence = 'so requests that need a part of it fail';
+  const consequence = 'so requests fail if the engine has not yet loaded the part that they need';
   if (!existsSync(script))
     return [`the program of the engine was removed, ${consequence}: install lifepod again, then ${restart}`];
   const installed = readTextIfPresent(join(script, '../../git-commit'))?.trim();

@@ -92,7 +92,7 @@ test('readPods() distinguishes a namespace without Pods from one that does not e
   expect((await read('nope')).pods).toEqual([]);
 });
 
-test('failed Pods of a complete Job, or of an earlier Job of a CronJob, are well, and those of other Jobs are not', async () => {
+test('failed Pods are not reported if their Job is complete or a later Job of the CronJob has finished', async () => {
   const { backend, read } = await start();
   const jobOf = (name: string): Job => ({
     apiVersion: 'batch/v1',

@@ -43,7 +43,7 @@ const WHOLE = [
   step(7000, 'HookBegan', 'app#0', { reason: 'preStop' }),
   step(7100, 'DeferBegan', 'defer:bye'),
   step(7200, 'Started', 'defer:bye#0'),
-  step(8000, 'DeadlineSet', '', { ...until(10_000), message: 'a later deletion with a shorter grace period' }),
+  step(8000, 'DeadlineSet', '', { ...until(10_000), message: 'another deletion with a shorter grace period' }),
   step(8500, 'Exited', 'defer:bye#0', { exitCode: 0 }),
   step(8500, 'DeferEnded', 'defer:bye', { exitCode: 0 }),
   step(8500, 'HookFailed', 'app#0', { reason: 'preStop' }),
@@ -71,7 +71,7 @@ test('the timeline shows the whole life of a deleted Pod', () => {
     |      last                                              ··········∅┃ skipped
     |
     |from 2026-01-31T12:00:00Z, 9.90s, gone
-    |Deleted at +7.00s, deadline 3.00s later (before: 5.00s, moved by a later
+    |Deleted at +7.00s, deadline 3.00s later (before: 5.00s, moved by another
     |deletion with a shorter grace period), gone after 2.90s
     |· waiting  ░ back-off  ▒ pulling  ━ sandbox  ▓ stopping  █ running
     |▲ probe passes  ▼ probe fails  ◆ hook  ◇ hook failed  ▽ termination begins
@@ -111,7 +111,7 @@ test('the timeline of a living Pod has bars up to now, waiting containers and th
     |      last                                            ····     ┃ waiting
     |
     |from 2026-01-31T12:00:00Z, 8.30s until now
-    |Deleted at +7.00s, deadline 3.00s later (before: 5.00s, moved by a later
+    |Deleted at +7.00s, deadline 3.00s later (before: 5.00s, moved by another
     |deletion with a shorter grace period)
     |· waiting  ░ back-off  ▒ pulling  ━ sandbox  █ running  ▲ probe passes
     |▼ probe fails  ◆ hook  ▽ termination begins  ┃ deadline"
@@ -296,7 +296,7 @@ test('the timeline leaves out days in which nothing happened', () => {
     |      last                                                 ·······∅┃ skipped
     |
     |from 2026-01-31T12:00:00Z, 3d00h, gone
-    |Deleted at +3d00h, deadline 3.00s later (before: 5.00s, moved by a later
+    |Deleted at +3d00h, deadline 3.00s later (before: 5.00s, moved by another
     |deletion with a shorter grace period), gone after 2.90s
     |· waiting  ░ back-off  ▒ pulling  ━ sandbox  ▓ stopping  █ running
     |▲ probe passes  ▼ probe fails  ◆ hook  ▽ termination begins  ∅ skipped

@@ -31,8 +31,7 @@ export function summaryOf({ uid, pod, records }: PodLife): LifeSummary {
 
 function statusOf(pod: Pod): string {
   const word = statusWord(pod);
-  const reason = pod.status?.reason;
-  return word === 'Failed' && reason ? `Failed (${reason})` : word;
+  return pod.status?.phase === 'Failed' && word === pod.status.reason ? `Failed (${word})` : word;
 }
 
 const goneStep = (steps: readonly Transition[]): Transition | undefined =>

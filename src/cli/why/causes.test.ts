@@ -216,7 +216,7 @@ explains({
     sentence: 'p has failed: container app ended with code 255.',
     evidence: [
       'container app: exit code 255 (Error)',
-      'code 255: the program ended with it or with -1, or its shim of containerd was killed, which reports this code',
+      'code 255: the program ended with 255 or -1, or the containerd shim of the container was killed: containerd then reports this code',
     ],
   },
   'a container that fails its liveness probe and ends on SIGTERM': {

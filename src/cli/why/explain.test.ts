@@ -117,7 +117,7 @@ explains({
   ),
   'a claim that is being deleted': unscheduled(
     'persistentvolumeclaim "data" is being deleted',
-    /create it again when it is gone: kubectl describe pvc data -n n$/,
+    /after this Pod has been deleted, create the claim again: kubectl describe pvc data -n n$/,
   ),
   'claims that are not bound': unscheduled(
     'pod has unbound immediate PersistentVolumeClaims',
@@ -1053,6 +1053,9 @@ explains({
     advice: /\nfor later Pods, an image name is .* with a PATH in lower case/,
   },
   'an ephemeral container whose image name is not valid': {
+    metadata: {
+      ownerReferences: [{ apiVersion: 'apps/v1', kind: 'StatefulSet', name: 'db', uid: 'u', controller: true }],
+    },
     spec: { ephemeralContainers: [container('debug', { image: 'Foo:1' })] },
     status: {
       conditions: READY,

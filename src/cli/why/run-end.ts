@@ -213,7 +213,7 @@ function meaningOf({ transitions }: Living, { exitCode }: ContainerStateTerminat
   if (exitCode === 127) return ['code 127: a shell did not find the command'];
   if (exitCode === 255)
     return [
-      'code 255: the program ended with it or with -1, or its shim of containerd was killed, which reports this code',
+      'code 255: the program ended with 255 or -1, or the containerd shim of the container was killed: containerd then reports this code',
     ];
   const signal = SIGNALS[exitCode];
   if (signal === undefined) return [];

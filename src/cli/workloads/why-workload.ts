@@ -5,7 +5,7 @@ import { isApiError } from '../../machinery/status.ts';
 import { UserError } from '../../platform/files.ts';
 import { lifeOf, type PodLife } from '../records.ts';
 import type { Target } from '../target.ts';
-import type { Explanation, WorkloadRef } from '../why/subject.ts';
+import { controllerOf, type Explanation, type WorkloadRef } from '../why/subject.ts';
 import { explainByPod, explainPodless, worstPod } from './explain-workload.ts';
 import { listPhrase } from './list-phrase.ts';
 import { missingNamespace } from './missing-namespace.ts';
@@ -58,5 +58,9 @@ export async function explainWorkload(
   const pod = worstPod(object, pods, owners);
   if (pod === undefined) return { workload, life: undefined, explanation: explainPodless(given) };
   const life = await lifeOf(client, pod);
-  return { workload, life, explanation: explainByPod(given, pod, await explainLife(life, { kind: type.kind, title })) };
+  // The Job of a CronJob has no manifest of its own.
+  const owner = controllerOf(object);
+  const source =
+    owner?.kind === 'CronJob' ? { kind: owner.kind, title: `cronjob/${owner.name}` } : { kind: type.kind, title };
+  return { workload, life, explanation: explainByPod(given, pod, await explainLife(life, source)) };
 }

@@ -90,13 +90,13 @@ describe('the claims of a Pod with ephemeral volumes', () => {
     fixture.backend.failNext(CREATE, alreadyExists(PERSISTENT_VOLUME_CLAIMS, 'web-scratch'));
     expect(await ensure()).toEqual([CREATE]);
   });
-  it('no claim is created, nor tried again, in a namespace that is being deleted', async () => {
+  it('a claim is neither created nor retried in a namespace that is being deleted', async () => {
     await fixture.backend.remove(NAMESPACES, undefined, 'a');
     expect(await ensure()).toEqual([CREATE]);
     expect(fixture.claim('web-scratch')).toBeUndefined();
     expect(fixture.reported).toEqual([]);
   });
-  it('the creation of a claim fails, to be retried, if the API cannot create it, which an Event reports', async () => {
+  it('a claim that the API refuses is retried, and an Event reports the error', async () => {
     fixture.backend.failNext(CREATE, serviceUnavailable('not now'));
     await expect(ensure()).rejects.toThrow('not now');
     expect(fixture.reported).toEqual([
@@ -152,7 +152,7 @@ describe('the claims of a deleted Pod', () => {
     fixture.backend.failNext('delete persistentvolumeclaims a/data', error);
     expect(await remove()).toHaveLength(2);
   });
-  it('the deletion of a claim fails, to be retried, if the API cannot delete it', async () => {
+  it('the deletion of a claim that the API cannot delete is retried', async () => {
     await put('data', owner('uid-web'));
     fixture.backend.failNext('delete persistentvolumeclaims a/data', serviceUnavailable('not now'));
     await expect(remove()).rejects.toThrow('not now');

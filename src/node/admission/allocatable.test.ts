@@ -65,4 +65,7 @@ it('podAmounts refuses to reserve more than the capacity of the machine', () => 
   expect(() => podAmounts(capacity, { ...NOTHING, memoryBytes: 3000 * MIB }, [])).toThrow(
     'together they reserve 2.9 GiB of memory, but the machine has only 1000 MiB',
   );
+  expect(() => podAmounts(capacity, { ...NOTHING, memoryBytes: 1000 * MIB + 1 }, [])).toThrow(
+    'together they reserve 1048576001 of memory, but the machine has only 1048576000',
+  );
 });

@@ -82,11 +82,13 @@ export function podAmounts(capacity: Amounts, reserved: Reserved, thresholds: re
     const threshold = thresholds.find((each) => each.hard && each.signal === signal);
     return threshold === undefined ? 0 : amountOf(threshold.value, of);
   };
-  for (const [name, { key, text }] of Object.entries(RESOURCES))
+  for (const [name, { key, text: rounded }] of Object.entries(RESOURCES)) {
+    const text = rounded(reserved[key]) === rounded(capacity[key]) ? String : rounded;
     if (reserved[key] > capacity[key])
       throw new Error(
         `--kube-reserved and --system-reserved: together they reserve ${text(reserved[key])} of ${name}, but the machine has only ${text(capacity[key])}`,
       );
+  }
   const limits = subtractAmounts(capacity, reserved);
   const evictedAt: Amounts = {
     ...NOTHING,

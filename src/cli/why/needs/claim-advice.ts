@@ -12,8 +12,9 @@ export const UNBOUND = /unbound immediate PersistentVolumeClaims/;
 /** A claim has the name that an ephemeral volume needs, but another owner or none. */
 const FOREIGN = /PVC [^/ ]+\/(\S+) was not created for pod/;
 
-const DELETED = 'see which Pod still uses the claim (Used By), and create it again when it is gone';
-const DELETED_FROM_TEMPLATE = 'see which Pod still uses the claim (Used By): when it is gone, it is created again';
+const DELETED = 'see which Pod still uses the claim (Used By); after this Pod has been deleted, create the claim again';
+const DELETED_FROM_TEMPLATE =
+  'see which Pod still uses the claim (Used By); after this Pod has been deleted, a controller creates the claim again';
 
 /** Patterns for the scheduler's message, each with actions. */
 export const CLAIM_ADVICE: readonly [RegExp, ...Advice[]][] = [

@@ -246,7 +246,7 @@ explains({
   ),
   'an ephemeral volume whose claim is being deleted': waitsWith(
     'persistentvolumeclaim "p-data" is being deleted',
-    /when it is gone, it is created again: kubectl describe pvc p-data -n n$/,
+    /after this Pod has been deleted, a controller creates the claim again: kubectl describe pvc p-data -n n$/,
     { spec: ephemeral },
   ),
   'a claim of a StatefulSet whose volume has been deleted': waitsWith(
@@ -286,7 +286,7 @@ explains({
   'a claim that is being deleted, of a Pod with a nodeName': unmounted(
     'PVC is being deleted',
     'is being deleted',
-    /create it again when it is gone: kubectl describe pvc data -n n$/,
+    /after this Pod has been deleted, create the claim again: kubectl describe pvc data -n n$/,
   ),
   'a claim that does not exist, of a Pod with a nodeName': unmounted(
     absent('data'),
@@ -302,7 +302,7 @@ explains({
   'an ephemeral volume whose claim is being deleted, of a Pod with a nodeName': unmounted(
     'PVC is being deleted',
     'is being deleted',
-    /when it is gone, it is created again: kubectl describe pvc p-data -n n$/,
+    /after this Pod has been deleted, a controller creates the claim again: kubectl describe pvc p-data -n n$/,
     placed,
   ),
   'an ephemeral volume whose claim does not exist, of a Pod with a nodeName': unmounted(

@@ -1,7 +1,6 @@
 import { container, explains, READY, running } from '../explain-fixtures.ts';
 
-const COPY =
-  'if the object had what is missing after the first app container had started, the node has a copy and uses it';
+const COPY = 'if the object or key existed when the first app container started, its node has a copy and uses the copy';
 const UNAFFECTED =
   'its other containers are not affected: a defer container needs these objects only when the Pod ends';
 
@@ -22,14 +21,14 @@ explains({
       { entry: 'last', kind: 'Secret', name: 'login', key: 'password' },
     ],
     sentence:
-      'p runs, but its defer container bye needs the ConfigMap settings, which does not exist in namespace n; objects are also missing for last.',
+      'p runs, but its defer container bye needs the ConfigMap settings, which does not exist in namespace n; last also lacks what it needs.',
     evidence: [
       'defer container last needs the key password of the Secret login, which does not have this key',
       COPY,
       UNAFFECTED,
     ],
     advice:
-      /^create the ConfigMap before the Pod ends: kubectl create configmap settings -n n --from-literal=a=VALUE\nadd the key before the Pod ends: kubectl edit secret login -n n$/,
+      /^create the ConfigMap before the Pod ends, unless its node has a copy: kubectl create configmap settings -n n --from-literal=a=VALUE\nadd the key before the Pod ends, unless its node has a copy: kubectl edit secret login -n n$/,
   },
   'a running Pod whose defer containers have what they need': {
     status: { phase: 'Running', conditions: READY, containerStatuses: [running('app')] },

@@ -10,10 +10,10 @@ export function explainEntryNeeds(subject: Living): Explanation | undefined {
   const others = [...new Set(needs.map(({ entry }) => entry))].filter((entry) => entry !== first.entry);
   const actions = findings.flatMap((finding) => finding.actions);
   return {
-    sentence: `${subject.name} runs, but its defer container ${first.entry} ${findings[0]?.cause}${others.length === 0 ? '' : `; objects are also missing for ${listed(others)}`}.`,
+    sentence: `${subject.name} runs, but its defer container ${first.entry} ${findings[0]?.cause}${others.length === 0 ? '' : `; ${listed(others)} also ${others.length === 1 ? 'lacks' : 'lack'} what ${others.length === 1 ? 'it needs' : 'they need'}`}.`,
     evidence: [
       ...needs.slice(1).map(({ entry }, index) => `defer container ${entry} ${findings[index + 1]?.cause}`),
-      'if the object had what is missing after the first app container had started, the node has a copy and uses it',
+      'if the object or key existed when the first app container started, its node has a copy and uses the copy',
       'its other containers are not affected: a defer container needs these objects only when the Pod ends',
     ],
     actions: [...new Map(actions.map((action) => [action.command, action])).values()],

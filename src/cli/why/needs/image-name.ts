@@ -36,12 +36,13 @@ export function correctName(subject: Living, shown: Shown): Action {
   const { name, namespace, pod, hints } = subject;
   const { kind, name: container } = shown;
   const { volume } = wantedImage(pod, shown);
+  if (kind === 'ephemeral' && volume === undefined)
+    return { description: 'add another ephemeral container, with the correct name' };
   // kubectl set image does not know defer containers.
   const setImage = volume === undefined && kind !== 'defer' ? `${container}=IMAGE` : undefined;
   const inSource = changeInSource(subject, 'correct the name', setImage);
   if (inSource !== undefined) return inSource;
   if (volume !== undefined) return { description: 'correct the name, and recreate the Pod' };
-  if (kind === 'ephemeral') return { description: 'add another ephemeral container, with the correct name' };
   const index = pod.spec?.deferContainers?.findIndex((each) => each.name === container) ?? -1;
   const patch = `[{"op":"replace","path":"/spec/deferContainers/${index}/image","value":"IMAGE"}]`;
   return {

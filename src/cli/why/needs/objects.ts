@@ -85,7 +85,7 @@ function ofKey(
 
 /** Explains what a defer container of a running Pod needs and what does not exist. */
 export function entryFinding(subject: Needing, { kind, name, key }: EntryNeed): Finding {
-  const effect = ' before the Pod ends';
+  const effect = ' before the Pod ends, unless its node has a copy';
   return key === undefined ? ofObject(subject, kind, name, effect) : ofKey(subject, kind, [name], key, effect);
 }
 

@@ -11,7 +11,9 @@ type Sourced = Pick<Living, 'pod' | 'namespace' | 'hints' | 'manifest' | 'worklo
 export function changeInSource(subject: Sourced, what: string, image?: string): Action | undefined {
   const { pod, namespace, hints, manifest = 'its manifest on the node' } = subject;
   if (isMirrorPod(pod)) return { description: `${what} in ${manifest}: the node then recreates the Pod` };
-  const workload = subject.workload ?? workloadOf(subject);
+  // The template of a ReplicaSet of a Deployment is not the one to change.
+  const own = workloadOf(subject);
+  const workload = own?.kind === 'Deployment' ? own : (subject.workload ?? own);
   if (workload === undefined) return undefined;
   const { kind, title } = workload;
   if (kind === 'Job')

@@ -34,7 +34,8 @@ export async function readEntryNeeds(client: Client, pod: Pod): Promise<EntryNee
     if (content === 'unknown') return [];
     if (content === 'missing') return [{ entry, kind, name }];
     const { data = {}, binaryData = {} } = content;
-    return key === undefined || key in data || key in binaryData ? [] : [{ entry, kind, name, key }];
+    const has = (held: object): boolean => key !== undefined && Object.hasOwn(held, key);
+    return key === undefined || has(data) || has(binaryData) ? [] : [{ entry, kind, name, key }];
   };
   const needs = (pod.spec?.deferContainers ?? []).flatMap((entry) =>
     KINDS.flatMap((kind) => environmentOf(entry, kind).map((reference) => check(entry.name, kind, reference))),

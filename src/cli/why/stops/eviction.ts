@@ -29,13 +29,13 @@ export function evictionOf(message: string, limited: readonly string[]): Evictio
 /** `container`: the one that exceeded its limit; undefined if the containers together exceeded the sum of their limits. */
 function diskLimit(container: string | undefined, amount = '', limited: readonly string[]): Eviction {
   const names = container === undefined ? limited : [container];
-  const plural = names.length === 1 ? '' : 's';
-  const limits = `ephemeral-storage limit${plural} of its container${plural}${names.length === 0 ? '' : ` ${listed(names)}`}`;
+  const suffix = names.length === 1 ? '' : 's';
+  const limits = `ephemeral-storage limit${suffix} of its container${suffix}${names.length === 0 ? '' : ` ${listed(names)}`}`;
   return {
-    cause: `its node evicted it, because it wrote more to the disk than the ${limits}, ${amount}${plural && ' in total'}`,
+    cause: `its node evicted it, because it wrote more to the disk than the ${limits}, ${amount}${suffix && ' in total'}`,
     evidence: [
       container === undefined
-        ? `the limit${plural} count${plural === '' ? 's' : ''} the files that the containers write, their logs, and the emptyDir volumes on the disk`
+        ? `the limit${suffix} count${suffix === '' ? 's' : ''} the files that the containers write, their logs, and the emptyDir volumes on the disk`
         : 'the limit counts the files that the container writes, and its logs',
     ],
     remedy: `raise the ${limits}, or write less`,

@@ -1,4 +1,5 @@
 /** Explains why the first process of a container has not ended after its stop signal. Pure. */
+import { basename } from 'node:path';
 import type { Container, Pod } from '../../../api/generated/types.ts';
 import { MINIMUM_GRACE_MILLIS } from '../../../lifecycle/hooks-and-stops.ts';
 import type { Transition } from '../../../lifecycle/types.ts';
@@ -64,9 +65,7 @@ function commandOf(pod: Pod, container: string): string[] {
 
 const isPidOne = ({ spec }: Pod): boolean => spec?.shareProcessNamespace !== true && spec?.hostPID !== true;
 
-const basename = (path = ''): string => path.split('/').at(-1) ?? '';
-
-const isShell = ([program]: readonly string[]): boolean => SHELLS.has(basename(program));
+const isShell = ([program = '']: readonly string[]): boolean => SHELLS.has(basename(program));
 
 const WORD = String.raw`(?:'[^']*'|"(?:\\.|[^"\\])*"|[^\s;&|'"])+`;
 /** Matches a command such as `trap 'kill $PID; exit' INT TERM`: its action, with the quotes, and its signals. */
@@ -87,21 +86,29 @@ function trapOf(words: readonly string[]): string | undefined {
  */
 const DEAF = new Set(['sleep', 'tail', 'cat', 'done', 'fi', 'esac', 'wait', 'exit', 'true', ':']);
 
-/** Returns the program that the shell executes, or the first word of the last command of its script; empty if it has no script. */
+const EXECUTES = /(?:^|[;&|\n]\s*|\b(?:then|do|else)\s+)exec\s+(\S+)/;
+
+/**
+ * Returns the program that the shell executes, or the first word of the last command of its script. Returns an empty text if the shell has
+ * no script, or one with a comment.
+ */
 function lastProgram(words: readonly string[]): string {
-  const script = words[words.findIndex((word) => /^-\w*c$/.test(word)) + 1] ?? '';
+  const option = words.findIndex((word) => /^-\w*c$/.test(word));
+  const script = option === -1 ? '' : (words[option + 1] ?? '');
+  if (script.includes('#')) return '';
   const last = script.split(/[;&|\n]/).findLast((command) => command.trim() !== '') ?? '';
-  return /\bexec\s+(\S+)/.exec(script)?.[1] ?? last.trim().split(/\s/)[0] ?? '';
+  return EXECUTES.exec(script)?.[1] ?? last.trim().split(/\s/)[0] ?? '';
 }
 
 /** Returns whether the process certainly ignores SIGTERM. Other processes may handle it and need time. */
 export function isDeaf(pod: Pod, container: string): boolean {
   const words = commandOf(pod, container);
   const trap = trapOf(words);
-  if (trap !== undefined) return EMPTY.test(trap);
+  // A program that the shell executes may install a handler of its own.
+  if (trap !== undefined) return EMPTY.test(trap) && !EXECUTES.test(words.at(-1) ?? '');
   // Without `command`, the image determines the program.
   if (!isPidOne(pod) || ownOf(pod, container)?.command === undefined) return false;
-  return DEAF.has(basename(isShell(words) ? lastProgram(words) : words[0]));
+  return DEAF.has(basename(isShell(words) ? lastProgram(words) : (words[0] ?? '')));
 }
 
 /** Returns what the shell lacks, as verb phrases, so that its trap ends it as soon as it gets SIGTERM. */

@@ -72,7 +72,9 @@ export function causeOfMove(before: Termination | undefined, after: Termination)
   if (after.deadline < before.deadline) {
     if (after.forced === true) return 'a deletion by force';
     const isOfNode = after.nodeGracePeriodSeconds !== before.nodeGracePeriodSeconds;
-    return `${isOfNode ? 'an end by the node' : 'a later deletion'} with a shorter grace period`;
+    return isOfNode
+      ? 'the node, which ends the Pod with a shorter grace period'
+      : 'another deletion with a shorter grace period';
   }
   if (after.outageSeconds !== before.outageSeconds) return 'an outage of the node, which does not count';
   const isExtended = after.extendedSeconds !== before.extendedSeconds;
