@@ -6,7 +6,7 @@ import { clientFromKubeconfig } from '../../src/client/kubeconfig.ts';
 import { systemTimers } from '../../src/platform/node-js.ts';
 import { silentLog } from '../../src/platform/silent-log.ts';
 import { pod, WAIT } from '../support/manifests.ts';
-import { isReady } from '../support/pods.ts';
+import { isReady, runs } from '../support/pods.ts';
 import { lifepod, record, test } from '../support/shared-engine.ts';
 
 const WARNING = 'Warning: v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice\n';
@@ -57,6 +57,8 @@ test('endpoints follow the readiness, the labels and the termination of Pods', a
   const [unready] = await endpointsOnce('web', (all) => all.length === 1);
   expect(unready?.conditions).toEqual({ ready: false, serving: false, terminating: false });
 
+  // The Pod has an address, and so an endpoint, before its container runs.
+  await record.until('one', runs('app'));
   await lifepod.execOk('one', '--', 'touch', '/tmp/ready');
   const [ready] = await endpointsOnce('web', ([one]) => one?.conditions?.ready === true);
   const { status, spec, metadata } = await record.until('one', isReady);
