@@ -9,7 +9,7 @@
  *   TYPE     a scalar, a type of the same package, or the key of a package with a type of it, such as meta.v1.ObjectMeta; after `[]` for
  *            a list, `{}` for a map with strings as keys, or `*` for a pointer
  *   WORDS    optional and required (for OpenAPI, where they do not follow from NAME), list=TYPE, keys=NAMES, patch=STRATEGY,
- *            merge=KEY, atomic, default=JSON, go=NAME (Go's own type of the scalar), unlisted
+ *            merge=KEY, atomic, granular, default=JSON, go=NAME (Go's own type of the scalar), unlisted
  */
 import type { JsonValue } from '../../machinery/json-value.ts';
 

@@ -5,7 +5,7 @@ import { decodeProtobuf } from './decode.ts';
 import { type Field, wrapped } from './message-fixture.ts';
 
 type Value = string | number | boolean | Numbered;
-/** By field number. A repeated field has a list. */
+/** The values by field number. A field that occurs more than once has a list of its values. */
 interface Numbered {
   [number: number]: Value | Value[];
 }

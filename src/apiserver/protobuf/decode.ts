@@ -65,7 +65,10 @@ const UNKNOWN: Plain = {
 
 type PlainValues = Map<number, number | string>;
 
-/** Returns the values by field number, in addition to those in `values`. */
+/**
+ * Reads the fields of the message into `values`, by field number, and returns `values`. A field that occurs again replaces the earlier
+ * value.
+ */
 function plain(reader: Reader, fields: Plain, values: PlainValues = new Map()): PlainValues {
   const count: Count = { values: 0 };
   while (reader.pos < reader.len) {

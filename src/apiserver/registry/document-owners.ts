@@ -27,8 +27,9 @@ const isSameManager = (a: ManagedFieldsEntry, b: ManagedFieldsEntry): boolean =>
   a.manager === b.manager && a.operation === b.operation && (a.subresource ?? '') === (b.subresource ?? '');
 
 /**
- * Returns the managedFields of the object after a write of the document. `ofDocument`: the owners of `fields`, the fields that the object
- * and the document have in common. `entries`: the owners of all other fields. `apiVersion`: the version of the object.
+ * Returns the managedFields of the object after a write of the document. `entries`: those before the write; what they say about `fields` is
+ * replaced by `ofDocument`. `ofDocument`: the managedFields of the document after the write. `fields`: the fields that the object and the
+ * document have in common. `apiVersion`: the version of the object.
  */
 export function ownersOfObject(
   entries: readonly ManagedFieldsEntry[],

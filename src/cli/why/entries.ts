@@ -103,7 +103,10 @@ function hasStarted(name: string, steps: readonly Transition[]): boolean {
  * as git use it, too.
  */
 const NOT_STARTED = 128;
-/** The exit code of an entry that ended without a run. Source: src/lifecycle/defer.ts. A run that SIGKILL ended has it, too. */
+/**
+ * The exit code of an entry that was skipped or has no exit code of its own; it is 128 after a failed pull or start. Source:
+ * src/lifecycle/defer.ts. A run that SIGKILL ended has it, too.
+ */
 const NO_EXIT_CODE = 137;
 /** The reasons of entries that ended by themselves. The message is then that of the program, or the end of its log. */
 const OWN_ENDS = ['Error', 'OOMKilled'];

@@ -73,7 +73,10 @@ export const HOST = '127.0.0.1';
 const { IPv4, IPv6 } = NFT_WORDS;
 const UNSPECIFIED: readonly string[] = [IPv4.anyAddress, IPv6.anyAddress];
 
-/** Returns each value from `options`, else from `record`, else the default, in canonical form. Throws a UserError if a value is invalid. */
+/**
+ * Returns each value from `options`, else from `record`, else the default; lists without duplicates and with their addresses in canonical
+ * form. Throws a UserError if a value is invalid.
+ */
 export function resolveApiOptions(options: ApiOptions, record: ApiOptions = {}): ApiSettings {
   const settings = {
     bindAddress: eachOf(options.bindAddress ?? record.bindAddress ?? '', requireAddress),

@@ -207,7 +207,10 @@ function checkOrder(patchList: JsonValue[], order: JsonValue[], mergeKey: string
   }
 }
 
-/** Merges `patch` into `original`, and sorts the result with ordered() of merged-list.ts. */
+/**
+ * Merges `patch` into `original`, or replaces `original` if an element has `$patch: replace`. `order`: the $setElementOrder; if the patch
+ * has none, `patch` itself.
+ */
 function mergeList(
   original: JsonValue[],
   patch: JsonValue[],

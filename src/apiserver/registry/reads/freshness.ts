@@ -30,7 +30,7 @@ export function untilRevision({ cache, timers }: RegistryContext, revision: numb
   });
 }
 
-/** Waits for the writes that had resolved before the call. */
+/** Waits until the cache contains each write that had resolved before the call. */
 export const untilCurrent = (context: RegistryContext): Promise<void> | undefined =>
   untilRevision(context, context.store.revision());
 

@@ -111,7 +111,8 @@ export function unboundFinding(subject: Living, lacksVolume: boolean): UnboundFi
   const candidates = (subject.unboundClaims ?? []).filter((each) =>
     lacksVolume ? waitsForPod(each) && !createsVolumes(each) : !waitsForPod(each),
   );
-  // The class of a claim is not known if the user may not read classes. It may create volumes.
+  // A class that is not known, for example because the user may not read StorageClasses, may create volumes. So claims whose class is known
+  // to create none are preferred.
   const certain = candidates.filter(({ storageClass }) => storageClass !== undefined);
   const unbound = lacksVolume && certain.length > 0 ? certain : candidates;
   if (unbound.length === 0) return undefined;

@@ -1,4 +1,4 @@
-/** Reads whether the ConfigMaps and Secrets exist that the environment of a Pod's defer containers needs. */
+/** Finds the ConfigMaps, Secrets and keys that the environment of a Pod's defer containers refers to, but that do not exist. */
 import type { Pod } from '../../../api/generated/types.ts';
 import { CONFIG_MAPS, SECRETS } from '../../../api/resources.ts';
 import type { Client } from '../../../client/client.ts';

@@ -35,7 +35,10 @@ export async function rebootOf(client: Client, node: string): Promise<Millis | u
   }
 }
 
-/** Returns whether the container is shown as running although the machine was restarted since its start, which has ended its processes. */
+/**
+ * Returns whether the status still shows the container as running, although a restart of the machine after the container's start has ended
+ * its processes.
+ */
 export function isGhost({ rebootedAt }: Pick<Subject, 'rebootedAt'>, { state }: ContainerStatus): boolean {
   const startedAt = parseTime(state?.running?.startedAt);
   return startedAt !== undefined && rebootedAt !== undefined && startedAt < rebootedAt;
