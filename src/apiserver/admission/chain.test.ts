@@ -149,7 +149,7 @@ test('a plugin that waits holds up only its own request', async () => {
   plugin.validate = wait;
   const held = registry.update(CONFIG_MAPS, configMap('a', { k: '2' }, inDefault));
   await reached.promise;
-  // Large objects need the slot for long work, which the waiting request must not occupy.
+  // Writes of large objects need the slot of longWork(), which the waiting request must not occupy.
   const large = 'x'.repeat(900_000);
   await registry.update(CONFIG_MAPS, configMap('b', { k: large }, inDefault));
   await registry.create(CONFIG_MAPS, 'default', configMap('c', { k: large }));

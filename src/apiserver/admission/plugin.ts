@@ -4,7 +4,7 @@
  *
  * Invariants:
  *  1. A plugin must have no side effects that outlive the request, because a request may be a dry run, may be repeated, or may fail later.
- *  2. While a plugin waits, only its own request is held up: the request does not occupy the slot for long work.
+ *  2. While a plugin waits, only its own request is held up: the request does not occupy the slot of longWork() (work-in-turns.ts).
  *  3. A plugin must end its wait when the signal of the request's context aborts. Until then, the object stays in memory.
  *
  * Source: "Admission Control in Kubernetes" of v1.33, k8s.io/apiserver/pkg/admission (behavior).
@@ -35,7 +35,7 @@ export interface AdmissionRequest extends AdmissionTarget {
   name: string;
   /**
    * The object after the request; for a create of a subresource such as `binding`, the body of the request. Undefined for a delete. Only
-   * admit() may change it.
+   * admit() and allocate() may change it.
    */
   object: KubeObject | undefined;
   /** The object before the request, which is shared and must not be changed. Undefined for a create. */
@@ -70,7 +70,7 @@ export interface AdmissionPlugin {
   /** Returns conditions for the write of a new object. Called again if the write fails because a condition does not hold. */
   guards?(request: AdmissionRequest): Compare[];
   /**
-   * Returns the other objects on which the write depends or which it changes. Called directly before each attempt to write, also in a dry
+   * Returns the other objects on which the write depends or which it changes. Called directly before each attempt to write, even in a dry
    * run.
    */
   alongside?(request: AdmissionRequest): Alongside[];

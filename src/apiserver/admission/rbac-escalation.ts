@@ -1,5 +1,6 @@
 /**
- * Prevents users from granting rights that they do not have. The verbs `escalate` and `bind` on the role override this.
+ * Prevents users from granting rights that they do not have. A user with the verb `escalate` on a role may write the role whatever its
+ * rules are, and a user with the verb `bind` on a role may bind the role.
  * Source: pkg/registry/rbac (policybased) and its escalation_check.go of v1.33 (behavior and wording). Upstream makes these checks in the
  * storage of the kinds, not in a plugin.
  */

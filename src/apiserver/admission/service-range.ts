@@ -24,7 +24,7 @@ const PREFIXES = { IPv4: [8, 28], IPv6: [64, 124] } as const;
 
 /**
  * Parses one range, or two ranges of different families with a comma between them. The family of the first range is the default. Throws an
- * Error if a range is neither an IPv4 network from /8 to /28 nor an IPv6 network from /64 to /124, or if both ranges have the same family.
+ * Error if a range is neither an IPv4 network from /8 to /28 nor an IPv6 network from /64 to /124, or if two ranges have the same family.
  */
 export function parseServiceCidrs(text: string): ServiceRange[] {
   const ranges = text.split(',').map((part) => {

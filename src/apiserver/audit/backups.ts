@@ -9,9 +9,9 @@ const DAY_MILLIS = 24 * 60 * 60 * 1000;
 const TIME = /^(\d{4}-\d\d-\d\dT\d\d)-(\d\d)-(\d\d\.\d{3})$/;
 
 export interface Retention {
-  /** 0 means that all rotated logs are kept. */
+  /** The number of rotated logs to keep; 0 means no limit. */
   maxBackups: number;
-  /** 0 means no limit. */
+  /** The age in days from which rotated logs are deleted; 0 means no limit. */
   maxAgeDays: number;
 }
 
@@ -26,7 +26,7 @@ export function backupName(name: string, at: Millis): string {
   return `${start}${new Date(at).toISOString().slice(0, -1).replaceAll(':', '-')}${end}`;
 }
 
-/** `name`: the name of the log. `names`: the names of all files in its folder. */
+/** Returns the names of the rotated logs to delete. `name`: the name of the log. `names`: the names of all files in its folder. */
 export function expiredBackups(
   name: string,
   names: readonly string[],

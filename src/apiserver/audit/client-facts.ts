@@ -58,7 +58,7 @@ export function sourceIpsOf({ headers, socket }: Pick<IncomingMessage, 'headers'
 const headerOf = (value: string | string[] | undefined): string =>
   Array.isArray(value) ? value.join(',') : (value ?? '');
 
-/** The message names the kinds of credentials in the request. */
+/** Returns the message for the audit event, which names the kinds of credentials in the request. */
 export function failedAuthentication({ headers, url = '', socket }: IncomingMessage): string {
   const [scheme = '', value] = (headers.authorization ?? '').trim().split(' ');
   const kind = value === undefined ? '' : scheme.toLowerCase();

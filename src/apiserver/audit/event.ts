@@ -10,7 +10,7 @@ import type { Level, Stage } from './policy.ts';
 export const FORMATS = ['json', 'legacy'] as const;
 export type Format = (typeof FORMATS)[number];
 
-/** Annotates an event from which objects are omitted because the event would be too large. */
+/** Annotates an event from which objects or texts are omitted because the event would be too large. */
 export const TRUNCATED = 'audit.k8s.io/truncated';
 
 export interface ObjectReference {

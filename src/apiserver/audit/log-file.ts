@@ -3,7 +3,7 @@
  *
  * Invariants:
  *  1. The remains of a failed write are cut off. A line that a crash has cut gets a line break when the file is opened again.
- *  2. A failure affects only the lines of the call: the next call tries to open the file again.
+ *  2. A failure affects only the lines of the call: the next call tries again, and opens the file if it is closed.
  *
  * Source: lumberjack v2, which kube-apiserver v1.33 uses (behavior), except that a line longer than the limit is not lost.
  */
@@ -109,7 +109,7 @@ class LogFile implements Output {
     await this.open();
   }
 
-  /** Removes the part of a line that a failed write has left. If this fails, the next open() ends the line. */
+  /** Removes the bytes that a failed write has left. If this fails, the next open() ends the last line. */
   async #cutOff(): Promise<void> {
     try {
       const { size } = (await this.#handle?.stat()) ?? { size: 0 };

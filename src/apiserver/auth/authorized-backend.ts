@@ -1,6 +1,6 @@
 /**
  * Wraps the backend for components of the same process, whose requests need the same rights as over HTTPS. The HTTP server authorizes the
- * requests of its clients itself, also those for other paths and for resources that do not exist.
+ * requests of its clients itself, including those for other paths and for resources that do not exist.
  */
 import type { Attributes, Authorizer } from '../../ports/authorizer.ts';
 import type { ListOptions, ResourceBackend } from '../../ports/backend.ts';

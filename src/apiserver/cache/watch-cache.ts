@@ -6,7 +6,7 @@
  *
  * Invariants:
  *  1. The cache contains exactly the writes up to its revision. An acknowledged write may be newer, because the store calls its listeners
- *     later. A reader that must see a write waits until the cache has reached its revision.
+ *     later. A reader that must see a write waits until the cache has reached the revision of the write.
  *  2. A subscriber gets each event after the revision at which it subscribed exactly once and in revision order, even if a listener writes
  *     to the store.
  *  3. The window of a resource has only the newest events. Subscribing at a revision before the window throws TooOldError.

@@ -9,9 +9,9 @@ import { PLAIN } from './transformer.ts';
 const PAGE = 500;
 
 /**
- * Resolves to the keys of the values that cannot be decrypted with the keys of the data folder or, if it is not '', of `configFile`.
- * Deletes these values if `really` is true. `store`: the store with the encrypted values. Rejects with a UserError if a key file is
- * invalid, or if `configFile` is missing.
+ * Resolves to the store keys of the values that cannot be decrypted with the encryption keys in `configFile`, or in the data folder if
+ * `configFile` is ''. Deletes these values if `really` is true. `store`: the store with the encrypted values. Rejects with a UserError if a
+ * key file is invalid, or if `configFile` is missing.
  */
 export async function discardUnreadable(
   store: Store,
@@ -25,7 +25,7 @@ export async function discardUnreadable(
   return keys;
 }
 
-/** Resolves to the keys of the values that cannot be decrypted. `configuration`: undefined if there are no keys. */
+/** Resolves to the store keys of the values that cannot be decrypted. `configuration`: undefined if there are no encryption keys. */
 export async function unreadableKeys(store: Store, configuration: Configuration | undefined): Promise<string[]> {
   const betweenSteps = workInTurns();
   const keys: string[] = [];

@@ -1,7 +1,7 @@
 /**
  * A store that encrypts the values of some resources before it passes them to another store. A value is decrypted when its bytes are first
  * read, so that an unread value costs nothing. Reading a value that cannot be decrypted throws an UnreadableValueError, and does not affect
- * others.
+ * other values.
  */
 import { ApiError, internalError } from '../../machinery/status.ts';
 import type { Store, StoredValue, StoreEvent, Txn, TxnResult } from '../../store/store.ts';

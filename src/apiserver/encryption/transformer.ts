@@ -8,7 +8,7 @@ export interface Transformer {
   toStorage(key: string, value: Uint8Array): Uint8Array;
   /** Throws an error with upstream's text if no cipher of the list can decrypt the value. */
   fromStorage(key: string, value: Uint8Array): Uint8Array;
-  /** Whether a cipher other than the first of the list has written the value. */
+  /** Whether the first cipher of the list has not written the value. Also true if no cipher of the list can decrypt the value. */
   isStale(value: Uint8Array): boolean;
 }
 

@@ -1,5 +1,6 @@
 /**
- * Sets the requesting user in new CertificateSigningRequests, and verifies `spec.request`.
+ * Sets the requesting user in new CertificateSigningRequests, verifies `spec.request`, and refuses requests for client certificates with
+ * the group system:masters.
  * Source: pkg/registry/certificates and the plugin CertificateSubjectRestriction of v1.33 (behavior and wording). Upstream parses
  * `spec.request` in the validation of the kind.
  */

@@ -5,7 +5,10 @@ import { type ApiError, forbidden, notFound } from '../../../machinery/status.ts
 import { objectKey, resourcePrefix } from '../../cache/keys.ts';
 import type { AdmissionRequest, AdmissionServices } from '../plugin.ts';
 
-/** Throws, or rejects with, 403 Forbidden if the node may not send the request. */
+/**
+ * Throws, or rejects with, 403 Forbidden if the node may not send the request, and 404 NotFound if an object that the check needs does not
+ * exist.
+ */
 export type Restriction = (
   nodeName: string,
   request: AdmissionRequest,

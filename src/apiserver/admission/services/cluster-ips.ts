@@ -23,8 +23,8 @@ export interface AddressChoice {
 }
 
 /**
- * Sets clusterIP and clusterIPs, with one address for each of the Service's families. `old`: the spec before an update, whose addresses are
- * kept. Throws 422 Invalid if a requested address is in use or in no range, and 500 InternalError if no address is free.
+ * Sets clusterIP and clusterIPs, with one address for each of the Service's families. `old`: the spec before an update, whose addresses the
+ * Service may keep. Throws 422 Invalid if a requested address is in use or in no range, and 500 InternalError if no address is free.
  */
 export function assignClusterIps(spec: ServiceSpec, old: ServiceSpec | undefined, choice: AddressChoice): void {
   if (spec.clusterIP === HEADLESS) {

@@ -8,8 +8,8 @@ import { jsonEqual } from '../../../machinery/json-value.ts';
 const other = (family: string): IpFamily => (family === 'IPv4' ? 'IPv6' : 'IPv4');
 
 /**
- * Whether an update leaves the families and addresses of a Service with PreferDualStack unchanged, even if the configured families have
- * changed.
+ * Whether an update of a Service with PreferDualStack changes neither its type, its policy, its families nor its addresses. Such an update
+ * adds and removes no address, even if the configured families have changed.
  */
 export const keepsPreferredFamilies = (spec: ServiceSpec, old: ServiceSpec | undefined): boolean =>
   old !== undefined &&

@@ -20,11 +20,14 @@ const ADDRESSES_PREFIX = resourcePrefix('networking.k8s.io', 'ipaddresses');
 const CIDRS_PREFIX = resourcePrefix('networking.k8s.io', 'servicecidrs');
 
 export interface AddressRecords {
-  /** `address`: in canonical form. */
+  /** Whether another object than the Service has the address, which is in canonical form. */
   isOfOther(address: string, service: KubeObject): boolean;
   /** Returns the ranges from which addresses can be allocated now, those of the default ServiceCIDR first. */
   ranges(): ServiceRange[];
-  /** `service` is undefined for a delete, and `old` is undefined for a create. Throws 422 Invalid if an address is no longer free. */
+  /**
+   * Returns the IPAddresses to create and to delete, and the conditions for the write. `service` is undefined for a delete, and `old` is
+   * undefined for a create. Throws 422 Invalid if a new address is no longer free, or no longer in a ready ServiceCIDR.
+   */
   changes(service: KubeObject | undefined, old: KubeObject | undefined): Alongside[];
 }
 

@@ -31,8 +31,8 @@ export interface ServiceAllocator {
    */
   admit(service: KubeObject, old: KubeObject | undefined): () => void;
   /**
-   * Returns the IPAddresses to create and to delete. `service` is undefined for a delete, and `old` for a create. Throws 422 Invalid if an
-   * address is no longer free.
+   * Returns the IPAddresses to create and to delete, and the conditions for the write. `service` is undefined for a delete, and `old` for a
+   * create. Throws 422 Invalid if a new address is no longer free, or no longer in a ready ServiceCIDR.
    */
   addressChanges(service: KubeObject | undefined, old: KubeObject | undefined): Alongside[];
 }

@@ -1,6 +1,6 @@
 /**
  * Determines the user who sends a request. The first authenticator that knows the user decides. A request with invalid credentials gets
- * 401, also for a path that needs no authentication.
+ * 401, even for a path that needs no authentication.
  * Source: k8s.io/apiserver/pkg/authentication and pkg/kubeapiserver/authenticator of v1.33 (order and behavior).
  */
 import type { IncomingMessage } from 'node:http';
@@ -47,8 +47,8 @@ export interface AuthenticationOptions extends AuthenticationSettings {
 export interface Authentication {
   /**
    * Returns no promise if the user of the connection is known from an earlier request, as for most requests. `anonymous`: whether a request
-   * without credentials is allowed. Rejects with 401 Unauthorized if the user is unknown. Removes tokens from the subprotocols of the
-   * request.
+   * without credentials is allowed. Rejects with 401 Unauthorized if the credentials are invalid, or if there are none and `anonymous` is
+   * false. Removes tokens from the subprotocols of the request.
    */
   authenticate(request: IncomingMessage, anonymous: boolean): UserInfo | Promise<UserInfo>;
   /**

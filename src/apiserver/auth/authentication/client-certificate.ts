@@ -48,7 +48,7 @@ export function knownUser(socket: Socket, now: Millis): UserInfo | undefined {
 function userOf(socket: TLSSocket): Known | undefined {
   const certificate = socket.getPeerCertificate();
   if (certificate?.subject === undefined) return undefined;
-  // TLS sets `authorized` if the certificate comes from lifepod's authority.
+  // TLS sets `authorized` if the certificate is valid and comes from lifepod's authority.
   if (!socket.authorized) throw new CredentialError(`verifying certificate failed: ${socket.authorizationError}`);
   const subject: Record<string, string | string[] | undefined> = { ...certificate.subject };
   const name = subject['CN'];

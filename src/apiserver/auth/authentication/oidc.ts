@@ -15,8 +15,8 @@ import { unverified } from './signed-tokens.ts';
 /** How far in the future the validity of a token (nbf) may begin. Source: go-oidc. */
 const NOT_BEFORE_LEEWAY_SECONDS = 300;
 /**
- * After a failure, the configuration of the issuer is requested again after this time, which is also the time limit of the request. Source:
- * the interval of v1.33.
+ * After a failure, the configuration of the issuer is requested again only when a token arrives after this time. It is also the time limit
+ * of a request. Source: the interval of v1.33.
  */
 const RETRY_MILLIS = 10_000;
 /**

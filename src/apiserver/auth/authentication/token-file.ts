@@ -42,7 +42,7 @@ const hashOf = (token: string): string => createHash('sha256').update(token).dig
 /** A field and the comma or line break after it. Quotes inside a quoted field are doubled. */
 const FIELD = /(?:"((?:[^"]|"")*)"|([^",\r\n]*))(,|\r?\n|$)/y;
 
-/** Skips empty lines. Format: RFC 4180. */
+/** Yields each record of the CSV text, with the number of its line. Skips empty lines. Format: RFC 4180. */
 function* records(text: string, path: string): Generator<{ line: number; fields: string[] }> {
   let line = 1;
   let fields: string[] = [];

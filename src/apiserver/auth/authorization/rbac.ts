@@ -18,7 +18,7 @@ export interface RbacObjects {
   readonly synced: Promise<void>;
   role(namespace: string, name: string): Role | undefined;
   clusterRole(name: string): ClusterRole | undefined;
-  /** `key`: inNamespace('', KEY) here, and inNamespace(NAMESPACE, KEY) for roleBindings(), in which KEY comes from userKeys(). */
+  /** `key`: inNamespace('', KEY), in which KEY comes from userKeys(). For roleBindings(): inNamespace(NAMESPACE, KEY). */
   clusterRoleBindings(key: string): Iterable<ClusterRoleBinding>;
   roleBindings(key: string): Iterable<RoleBinding>;
 }

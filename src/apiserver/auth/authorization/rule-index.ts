@@ -6,7 +6,7 @@ import type { PolicyRule } from '../../../api/generated/types.ts';
 import { type Attributes, isPath, type ResourceAttributes } from '../../../ports/authorizer.ts';
 
 interface RuleIndex {
-  /** By the resource in the rule, such as `pods`, `pods/log`, `*` or `*` with a subresource. */
+  /** The rules about resources, by the resource in the rule, such as `pods`, `pods/log`, `*` or `*` with a subresource. */
   byResource: ReadonlyMap<string, readonly PolicyRule[]>;
   byPath: ReadonlyMap<string, readonly PolicyRule[]>;
   /** The rules about paths that end with `*`, by the part of the path before the `*`. */

@@ -159,7 +159,9 @@ export const clusterRoleTexts: Readonly<Record<string, readonly string[]>> = {
   ],
 };
 
-/** The role NAME of these has the rules of all roles with the label `rbac.authorization.k8s.io/aggregate-to-NAME`. */
+/**
+ * Each of these roles has the rules of all roles with the label `rbac.authorization.k8s.io/aggregate-to-NAME`, in which NAME is its name.
+ */
 export const aggregatedRoles = ['admin', 'edit', 'view'] as const;
 
 export const aggregatedTo: Readonly<Record<string, readonly string[]>> = {

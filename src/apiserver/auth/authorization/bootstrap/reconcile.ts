@@ -15,7 +15,10 @@ import { runAtOnce } from '../../../../platform/work-in-turns.ts';
 import { missingRights } from '../covers.ts';
 import { AUTO_UPDATE } from './bootstrap-objects.ts';
 
-/** Undefined if no write is necessary. `recreate`: the binding refers to another role, and a roleRef is immutable. */
+/**
+ * Undefined if no write is necessary, or if the annotation AUTO_UPDATE forbids it. `recreate`: the binding refers to another role, and a
+ * roleRef is immutable.
+ */
 export type Reconciliation<T> = { action: 'create' | 'update' | 'recreate'; object: T } | undefined;
 
 type AnyRole = Role | ClusterRole;

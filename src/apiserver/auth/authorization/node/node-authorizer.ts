@@ -171,7 +171,7 @@ function podRecord(asked: Asked): Decision {
     : denied('can only list/watch podrecords with nodeName field selector');
 }
 
-/** By GROUP/RESOURCE. The core group is the empty text. */
+/** The rules by GROUP/RESOURCE, in which GROUP is empty for the core group. */
 const RULES: Readonly<Record<string, Rule>> = {
   '/secrets': readOne,
   '/configmaps': readOne,

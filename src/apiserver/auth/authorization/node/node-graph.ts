@@ -32,7 +32,7 @@ export function createNodeGraph(): NodeGraph {
   /** For each node, the number of references from its Pods to each object, by the key of the object. */
   const nodes = new Map<string, Map<string, number>>();
   const pods = new Map<string, Pod>();
-  /** By the name of the volume. `claim`: the key of its claim. */
+  /** The PersistentVolumes that have a claim, by name. `claim`: the key of the claim. */
   const volumes = new Map<string, { volume: PersistentVolume; claim: string }>();
   /** The names of PersistentVolumes by the key of a Secret that they name. */
   const volumesOfSecrets = new Map<string, Set<string>>();
