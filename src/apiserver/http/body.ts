@@ -63,7 +63,10 @@ function utf8(body: Buffer): string {
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** Prefers the parser of JSON, because parsing YAML is slow. kubectl, for example, sends JSON as YAML. */
+/**
+ * Prefers the parser of JSON, because parsing YAML is slow. `kubectl apply --server-side`, for example, sends JSON with the Content-Type of
+ * YAML.
+ */
 async function parseJsonOrYaml(text: string): Promise<unknown> {
   if (text.trimStart().startsWith('{')) {
     try {

@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import type { Timers } from '../../platform/platform.ts';
 import { isFree, isReceiving } from './bounds/pipelining.ts';
 
-/** By Node.js's error code. Other errors lead to 400 Bad Request. */
+/** The status lines of the responses, by Node.js's error code. Other errors lead to 400 Bad Request. */
 const STATUS_LINES: Readonly<Record<string, string>> = {
   HPE_HEADER_OVERFLOW: '431 Request Header Fields Too Large',
   HPE_CHUNK_EXTENSIONS_OVERFLOW: '413 Payload Too Large',

@@ -34,7 +34,10 @@ export async function getComputed(
   return object;
 }
 
-/** Lists the objects that the selectors match. Omits objects for which the node reports no usage. Ignores all other options. */
+/**
+ * Lists the objects that the selectors match. Omits objects for which the node reports no usage. Uses only the namespace and the selectors
+ * of the options.
+ */
 export async function listComputed(
   server: ServerContext,
   exchange: Exchange,

@@ -19,13 +19,13 @@ export interface ServerContext {
   readonly log: Log;
   readonly authorizer: Authorizer;
   readonly bodies: BodyReader;
-  /** For request bodies and WebSocket messages together, over all clients. */
+  /** Counts request bodies and WebSocket messages together, over all clients. */
   readonly unfinished: Unfinished;
-  /** For requests that wait, for example in an admission plugin. */
+  /** Limits the requests that wait, for example in an admission plugin. */
   readonly waits: Waits;
   readonly watches: Places;
-  /** For logs, exec, attach, port-forward and the proxies of Pods, Services and Nodes. */
+  /** Limits the requests for logs, exec, attach, port-forward and the proxies of Pods, Services and Nodes. */
   readonly streams: Places;
-  /** For the streams of all port-forward requests together. */
+  /** Limits the streams of all port-forward requests together. */
   readonly forwarded: StreamRoom;
 }

@@ -71,7 +71,7 @@ export async function serveResource(server: ServerContext, exchange: Exchange, r
     created = true;
   });
   await record(answer);
-  // A short response is encoded and passed on at once, and then needs the object no longer.
+  // A short response is encoded and passed on at once, and then no longer needs the object.
   if (answer.kind === kind.kind && objectBytes(answer as KubeObject) > WHOLE_CHARS)
     exchange.outgoing.hold(answer as KubeObject);
   const parts = representation.object(answer);
@@ -117,7 +117,7 @@ function expectedKind(route: ResourceRoute): ExpectedKind {
   return own ?? route.kind;
 }
 
-/** Per request. boundedWarnings() later limits the length of the Warning headers. */
+/** The limit on the warnings of a request. boundedWarnings() later limits the length of the Warning headers. */
 const MAX_WARNINGS = 4096;
 
 const onWarning =
@@ -193,7 +193,7 @@ async function update(server: ServerContext, exchange: Exchange, route: Resource
   });
 }
 
-/** The metadata may be null or not an object. */
+/** Returns an empty object if the metadata is null or not an object. */
 const metadataOf = (object: KubeObject): Partial<KubeObject['metadata']> =>
   typeof object.metadata === 'object' && object.metadata !== null ? object.metadata : {};
 
@@ -277,7 +277,7 @@ async function listItems(
 const isOnePage = ({ limit = 0, labelSelector, fieldSelector }: ListOptions): boolean =>
   limit > 0 && limit <= MAX_PAGE && !labelSelector && !fieldSelector;
 
-/** Stops early if the client disconnects. */
+/** Counts the memory of the items for the response, in turns with other work. Stops early if the client disconnects. */
 async function keepItems({ outgoing, response }: Exchange, items: readonly KubeObject[]): Promise<void> {
   let chars = 0;
   for (const item of items) {

@@ -19,7 +19,7 @@ import { type Exchange, requestContext, startAnswer } from './exchange.ts';
 import { watchOptions } from './query.ts';
 import type { ResourceRoute } from './routes.ts';
 
-/** For the events that wait for one client, except the initial events. */
+/** The limit on the bytes of the events that wait for one client, except the initial events. */
 const MAX_PENDING_BYTES = 16 * 1024 * 1024;
 /** Watches without timeoutSeconds end after 30 to 60 minutes. Source: --min-request-timeout of v1.33. */
 const MIN_TIMEOUT_SECONDS = 1800;

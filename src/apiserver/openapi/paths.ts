@@ -77,7 +77,7 @@ const STREAMS: Parameter[] = [
 ];
 /** As in upstream, the documents list the parameter `path`, but the proxies use the path of the request. */
 const PROXIED = [query('path', 'string', 'Has no effect: the rest of the path of the request is forwarded.')];
-/** By the kind of the operation's options. */
+/** The query parameters of the subresources that open connections, by the kind of their options. */
 const CONNECT: Readonly<Record<string, readonly Parameter[]>> = {
   PodExecOptions: [COMMAND, ...STREAMS],
   PodAttachOptions: STREAMS,
@@ -227,7 +227,7 @@ function pathItem(
 const COLLECTION: readonly Verb[] = ['list', 'create', 'deletecollection'];
 const ITEM: readonly Verb[] = ['get', 'update', 'patch', 'delete'];
 
-/** Each path starts with the root of the group version, such as /api/v1. */
+/** Returns the path items of the kind, by path. Each path starts with the root of the group version, such as /api/v1. */
 export function kindPaths(kind: KindDefinition): Record<string, PathItem> {
   const root = kind.group === '' ? `/api/${kind.version}` : `/apis/${kind.group}/${kind.version}`;
   const known = verbsOf(kind);

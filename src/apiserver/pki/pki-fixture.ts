@@ -3,12 +3,12 @@ import { join } from 'node:path';
 import { ensurePrivateFolder } from '../../platform/files.ts';
 import { loadOrCreatePki, type Pki, type PkiOptions } from './pki.ts';
 
-/** The texts of the files of a folder pki by their names, for each set of additional names. */
+/** The texts of the files in the folder `pki`, by file name, for each set of additional names in JSON. */
 const made = new Map<string, Map<string, string>>();
 
 /**
- * Like loadOrCreatePki() in a new folder, but all servers of a worker get copies of the same keys and certificates: to create them and to
- * write them durably takes longer than most tests.
+ * Like loadOrCreatePki() in a new folder, but all servers of a worker get copies of the same keys and certificates: creating them and
+ * writing them durably takes longer than most tests.
  */
 export async function copiedPki(
   dataDir: string,

@@ -55,7 +55,9 @@ export interface IssuedToken {
 }
 
 export interface TokenIssuer {
-  /** The token for a Pod's volume is valid for longer than its status says if its only audience is the API. */
+  /**
+   * Signs a token. If the token is for a volume of a Pod, and its only audience is the API, it is valid for longer than its status says.
+   */
   issue(namespace: string, serviceAccount: BoundReference, options?: TokenOptions): Promise<IssuedToken>;
   /** Signs a token for a Secret of the type kubernetes.io/service-account-token. The token does not expire. */
   issueLegacy(namespace: string, serviceAccount: BoundReference, secretName: string): Promise<string>;

@@ -50,7 +50,10 @@ export const authorityRenewalTime = (certificate: Dated): Millis => timeAfter(ce
  */
 export const overdueTime = (certificate: Dated): Millis => timeAfter(certificate, 0.95);
 
-/** Also true for a certificate that is not valid yet, because the machine's clock was set back after its creation. */
+/**
+ * Whether the certificate is to be renewed. Also true for a certificate that is not valid yet, because the machine's clock was set back
+ * after its creation.
+ */
 export const isDue = (certificate: Dated, now: Millis, renewAt = renewalTime(certificate)): boolean =>
   now >= renewAt || now < Date.parse(certificate.validFrom);
 

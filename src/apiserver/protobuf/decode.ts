@@ -212,7 +212,7 @@ function readField(reader: Reader, wireType: number, field: FieldFacts, into: Js
   if (ref !== undefined) add(count);
   const earlier = into[json];
   const content = readValue(reader, field, count, earlier);
-  // Go encodes empty values in protobuf even if it omits them in JSON, so this decoder omits them too.
+  // Go encodes empty values in protobuf even if it omits them in JSON. The result is JSON, so omit them.
   if (content !== undefined && !(omitempty && !pointer && isZero(content))) into[json] = content;
   else if (earlier !== undefined) delete into[json];
 }

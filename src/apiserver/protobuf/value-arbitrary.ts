@@ -5,7 +5,7 @@ import { formatTime } from '../../machinery/time.ts';
 
 type Arbitrary = fc.Arbitrary<unknown>;
 
-/** The depth from which values have no fields that contain messages. */
+/** At this depth and below, values have no fields that contain messages. */
 const MAX_DEPTH = 3;
 
 const seconds = fc.integer({ min: -62_135_596_800, max: 253_402_300_799 });

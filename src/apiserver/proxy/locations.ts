@@ -78,8 +78,9 @@ export async function locateNode(id: string, read: Read, apiPort: number | undef
 }
 
 /**
- * Resolves to the address of a random ready endpoint of the Service. Rejects with 503 ServiceUnavailable if there is none, or if the
- * Service does not have the port, and with 400 BadRequest if `id` is malformed (see parseTarget()).
+ * Resolves to the address of a random ready endpoint of the Service that is a Pod of its namespace. Rejects with 503 ServiceUnavailable if
+ * there is none, or if the Service does not have the port, with 400 BadRequest if `id` is malformed (see parseTarget()), and with 404
+ * NotFound if the Service or its Endpoints do not exist.
  */
 export async function locateService(id: string, read: Read): Promise<Location> {
   const target = parseTarget(id);

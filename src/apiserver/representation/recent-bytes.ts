@@ -1,7 +1,7 @@
 /** Keeps the bytes of recent watch events, so that an event is encoded once for all watches that send it at about the same time. */
 import type { WatchEvent } from '../../ports/backend.ts';
 
-/** Per representation. The events of these bytes, whose objects may have been replaced, take as much memory again. */
+/** The limit on the kept bytes of each representation. The events, whose objects the cache may have replaced, take as much memory again. */
 const KEPT_BYTES = 1024 * 1024;
 
 /**

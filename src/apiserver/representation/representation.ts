@@ -53,7 +53,8 @@ const ACCEPTED = ['application/json', 'application/json;as=Table;v=v1;g=meta.k8s
 
 /**
  * Returns the representation that the Accept header prefers. Throws 406 NotAcceptable if the server supports none of the accepted media
- * types, or if the header requests the metadata of a list for a single object, or the metadata of a single object for a list.
+ * types, or if the header requests the metadata of a list for a single object, or the metadata of a single object for a list. Throws 400
+ * BadRequest like includeObjectOf().
  */
 export function representationFor(requested: Requested): Representation {
   const { group, version, kind } = requested.kind;

@@ -19,7 +19,7 @@ import { createSizeReader } from './terminal-sizes.ts';
 
 export const CHANNEL = { stdin: 0, stdout: 1, stderr: 2, error: 3, resize: 4, close: 255 } as const;
 
-/** The same for both versions: v5.channel.k8s.io differs only on the WebSocket. */
+/** The protocol for the runtime, whatever the version of the client: v5.channel.k8s.io differs from v4 only on the WebSocket. */
 export const RUNTIME_PROTOCOL = 'v4.channel.k8s.io';
 
 const NORMAL_CLOSURE = 1000;

@@ -41,8 +41,8 @@ const MAX_PORT = 65_535;
 const MAX_PORTS = 1000;
 
 /**
- * Usually, only WebSocket clients with older subprotocols send ports in the query. Throws 400 BadRequest if a port is not valid or there
- * are more than MAX_PORTS ports.
+ * Returns the ports in the query, which usually only WebSocket clients with older subprotocols send. Throws 400 BadRequest if a port is not
+ * valid or there are more than MAX_PORTS ports.
  */
 export function portForwardPorts(query: URLSearchParams): number[] {
   const values = query

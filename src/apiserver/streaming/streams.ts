@@ -214,7 +214,7 @@ function relay(
     // The runtime starts the command when all streams are open.
     start: start && { atStream: types.length, turn: () => start.turn(signal) },
     output: () => start?.started(),
-    // Only port-forward needs the shared limit: it has two streams for each connection, whereas a command has at most four.
+    // Only port-forward needs the shared limit: it has two streams for each forwarded connection, whereas a command has at most four.
     room: streams === undefined ? server.forwarded : undefined,
   });
   signal.addEventListener('abort', frames.ended, { once: true });

@@ -3,7 +3,7 @@ import { ProtocolError } from './protocol-error.ts';
 
 /** A runtime reads an object until it is complete, however long it is. Clients send about 30 bytes. */
 const MAX_SIZE_BYTES = 1024;
-/** Per message: about 6,000 sizes, which take 5 ms to parse. */
+/** The limit on the sizes in one message: about 6,000 sizes, which take 5 ms to parse. */
 const MAX_READ_BYTES = 128 * 1024;
 const MAX_EDGE = 65_535;
 

@@ -4,9 +4,9 @@
  * If a user may not have one more request in flight (see shared-places.ts), a request waits in the user's queue. Users with waiting
  * requests take turns. A request that waits too long, or finds no place in the queue, gets 429 TooManyRequests.
  *
- * This has the effect of upstream's API Priority and Fairness with its suggested configuration: system:masters is exempt, components of the
- * cluster have a share of their own, and users do not wait for each other. There are no FlowSchemas and no PriorityLevelConfigurations: one
- * process without peers needs neither several flows per user nor shares that can be lent.
+ * The limits have the effect of upstream's API Priority and Fairness with its suggested configuration: system:masters is exempt, components
+ * of the cluster have a share of their own, and users do not wait for each other. There are no FlowSchemas and no
+ * PriorityLevelConfigurations: one process without peers needs neither several flows per user nor shares that can be lent.
  * Source: k8s.io/apiserver/pkg/server/filters/priority-and-fairness.go and pkg/util/flowcontrol of v1.33 (behavior).
  */
 

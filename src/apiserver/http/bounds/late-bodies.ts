@@ -2,12 +2,12 @@ import type { IncomingMessage } from 'node:http';
 import type { Timers } from '../../../platform/platform.ts';
 import { createDeadlines, type Deadlines } from './deadlines.ts';
 
-/** Equals the default limit of Node.js for whole requests. */
+/** The time limit for a body. It equals the default limit of Node.js for whole requests. */
 const BODY_MILLIS = 300_000;
 
 /**
  * Closes the connection of a request whose body has not arrived in time. The requestTimeout of Node.js would also end the bodies that the
- * server forwards to Pods, which may take as long as they need.
+ * proxies of Pods, Services and Nodes forward, which may take as long as they need.
  */
 export function lateBodies(timers: Timers): Deadlines<IncomingMessage> {
   const deadlines = createDeadlines<IncomingMessage>(timers, BODY_MILLIS, (request) => {

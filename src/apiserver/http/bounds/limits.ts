@@ -48,7 +48,7 @@ export const DEFAULT_LIMITS: Limits = {
   waiting: 1280,
 };
 
-/** For all waiting requests together: their bodies, and the objects that they keep. */
+/** The limit on the memory of all waiting requests together: their bodies, and the objects that they keep. */
 const WAITING_BYTES = 256 * 1024 * 1024;
 
 /** Source: the max-in-flight filter of v1.33. */
@@ -140,7 +140,10 @@ export function boundConnections(
     ofOthers += change;
     server.maxConnections = connections - ofOthers;
   };
-  /** Oldest first. The key is the client's address and port, because a TLS socket does not expose its underlying connection. */
+  /**
+   * The connections in the TLS handshake, oldest first. The key is the client's address and port, because a TLS socket does not expose its
+   * underlying connection.
+   */
   const waiting = new Map<string, Socket>();
   const addressOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`;
   server.on('connection', (socket: Socket) => {

@@ -3,6 +3,8 @@
  *
  * Invariant: while the total exceeds the budget, the connection of the client with the most waiting bytes is closed, unless no other client
  * has waiting bytes. An object that waits for several watches counts once in the total, because they share the object and its text.
+ *
+ * In HTTP/2, closing the connection of a client resets only the stream of the response.
  */
 import type { Writable } from 'node:stream';
 import type { KubeObject } from '../../../machinery/meta.ts';

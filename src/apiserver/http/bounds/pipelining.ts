@@ -2,7 +2,10 @@
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 
-/** Per connection. Each request takes a few kB of memory. Clients that pipeline send only a few requests ahead. */
+/**
+ * The limit on waiting requests per connection. Each request takes a few kB of memory. Clients that pipeline send only a few requests
+ * ahead.
+ */
 const MAX_WAITING = 100;
 
 interface Line {

@@ -28,7 +28,7 @@ export const isComponent = ({ name, groups }: UserInfo): boolean =>
 
 export function sharedPlaces(limit: number): SharedPlaces {
   const limitOfOthers = Math.ceil(limit * PART_OF_OTHERS);
-  /** By user, without members of system:masters. */
+  /** The number of places by the name of the user, without members of system:masters. */
   const held = new Map<string, number>();
   let taken = 0;
   let takenByOthers = 0;

@@ -1,6 +1,7 @@
 /**
- * Decides in which turn of the event loop a piece of work for a request runs. For all users who are neither administrators nor components,
- * one piece runs in each turn, so that they delay other requests and the rest of the engine by at most one piece of work.
+ * Decides in which turn of the event loop a piece of work for a request runs. Of the work for users who are neither administrators nor
+ * components, one piece runs in each turn, so that these users delay other requests and the rest of the engine by at most one piece of
+ * work. Up to REQUESTS_PER_TURN requests of each user may begin in addition.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { UserInfo } from '../../../ports/request.ts';

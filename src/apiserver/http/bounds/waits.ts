@@ -17,8 +17,8 @@ export interface ReadBody {
 
 /**
  * Returns the function `outside` of a RequestContext, which gives up the room of the body while it awaits a promise that does not settle at
- * once. The function rejects with 429 TooManyRequests if too many requests wait, and with the reason of `signal` if the request ends
- * meanwhile. `body` is undefined if the body is no longer needed.
+ * once. The function rejects with 429 TooManyRequests if the waiting requests would exceed a limit, and with the reason of `signal` if the
+ * request ends meanwhile. `body` is undefined if the body is no longer needed.
  */
 export function waitsOutside(
   waits: Waits,

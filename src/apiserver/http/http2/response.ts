@@ -27,7 +27,7 @@ export class Http2Response {
   readonly #headers = new Map<string, Value>();
   /**
    * Whether end() was called. Node.js ends the stream of a HEAD request before the response ends, so the state of the stream does not show
-   * this.
+   * whether end() was called.
    */
   #ended = false;
 

@@ -20,7 +20,7 @@ import { type Connection, type Connections, createConnections } from './connecti
 import { requestOf } from './request.ts';
 import { Http2Response } from './response.ts';
 
-/** Per connection. Source: the default of --http2-max-streams-per-connection of v1.33. */
+/** The limit on requests per connection. Source: the default of --http2-max-streams-per-connection of v1.33. */
 const MAX_STREAMS = 100;
 /**
  * The part of all requests that connections to other addresses than loopback may have, so that Pods cannot take all requests from the
@@ -31,14 +31,14 @@ const LOOPBACK = ['127.0.0.1', '::1', '::ffff:127.0.0.1'];
 /** The limits on the headers of a request, including their names. Node.js has the same limits for HTTP/1.1. */
 const MAX_HEAD_BYTES = 16 * 1024;
 const MAX_HEADERS = 1000;
-/** Node.js resets a stream whose headers exceed these limits. Headers between the two limits lead to 431. */
+/** Node.js resets a stream whose headers exceed these limits. Headers that exceed only the limits above lead to 431. */
 const MOST_HEAD_BYTES = 64 * 1024;
 const MOST_HEADERS = 2000;
 /** In HTTP/1.1, a header takes these bytes in addition to its name and value. */
 const SEPARATOR_BYTES = 4;
 /**
- * Practically no limit, because Node.js 24 continues to count the output of streams that were reset. The number of streams and the budget
- * for waiting output (outgoing.ts) limit the memory.
+ * The limit of Node.js on the memory of a connection: practically none, because Node.js 24 continues to count the output of streams that
+ * were reset. The number of streams and the budget for waiting output (outgoing.ts) limit the memory.
  */
 const CONNECTION_MEGABYTES = 1_000_000;
 
@@ -48,8 +48,8 @@ const CONNECTION_MEGABYTES = 1_000_000;
  */
 const STREAM_WINDOW_BYTES = 256 * 1024;
 /**
- * The same for all streams of a connection together. This limit does not bound the memory, because Node.js reads the bytes of a connection
- * at once.
+ * How much of the bodies on all streams of a connection together the client may send before the server reads it. This limit does not bound
+ * the memory, because Node.js reads the bytes of a connection at once.
  */
 const CONNECTION_WINDOW_BYTES = 1024 * 1024;
 
@@ -123,7 +123,7 @@ function dispatch(server: Server, serve: (socket: TLSSocket) => void): void {
   });
 }
 
-/** Returns the status with which Node.js refuses such a request in HTTP/1.1; undefined if the request is to be handled. */
+/** Returns the status with which Node.js would refuse the request in HTTP/1.1; undefined if the request is to be handled. */
 function refusalOf({ ':path': path, expect }: IncomingHttpHeaders, raw: readonly string[]): number | undefined {
   // Check the size here: a client may ignore the limit that Node.js announces, and Node.js enforces no limit until the client has read it.
   const count = raw.length / 2;

@@ -28,7 +28,9 @@ const STREAM_ID_MASK = 0x7fff_ffff;
 /** A control frame is buffered until it is complete. Control frames of clients and runtimes are far smaller. */
 const MAX_CONTROL_BYTES = 16 * 1024;
 
-/** The limit on the payload of written DATA frames. It is small because readers buffer whole frames. Upstream's clients have the same. */
+/**
+ * The limit on the payload of written DATA frames. It is small because readers buffer whole frames. Upstream's clients have the same limit.
+ */
 export const MAX_DATA_BYTES = 32 * 1024;
 
 const TYPE = {

@@ -31,7 +31,7 @@ import { type JoinedStream, type ResetStreams, resetStreams } from './reset-stre
 import { afterFlush, inOneWrite, send, sendData } from './send.ts';
 import type { StreamRoom } from './stream-limit.ts';
 
-/** Per connection. A port-forward has two streams for each forwarded connection. */
+/** The limit on the open streams of a connection. A port-forward has two streams for each forwarded connection. */
 const MAX_OPEN_STREAMS = 1024;
 /**
  * The limit on streams that one connection opens in its lifetime: containerd keeps more than 1 kB for each stream, even an ended one, until
