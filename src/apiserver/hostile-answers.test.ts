@@ -10,7 +10,7 @@ import { OTHERS_WAIT_MILLIS, PODS, startHostileServer, whileServingOthers } from
 import { ref } from './registry/testing.ts';
 import { readText, startTestServer } from './server-fixture.ts';
 
-/** Serialization of the object fails, like that of an object whose text exceeds the maximum string length. */
+/** The serialization of the returned object fails, as for an object whose text exceeds the maximum string length. */
 const unwritable = (kind: string): object => ({
   kind,
   code: 409,

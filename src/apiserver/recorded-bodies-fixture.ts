@@ -21,7 +21,7 @@ export interface RecordedRequest {
 
 const FILE = new URL('../../test/clients/bodies/recorded.json', import.meta.url);
 
-/** By client, in the order in which the client has sent them. */
+/** The requests by client, in the order in which the client has sent them. */
 export const recordedRequests: Readonly<Record<string, readonly RecordedRequest[]>> = JSON.parse(
   readFileSync(FILE, 'utf8'),
 );

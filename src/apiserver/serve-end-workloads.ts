@@ -13,7 +13,7 @@ export type EndWorkloads = (gracePeriodSeconds: number | undefined, until: Abort
 
 /**
  * Responds to a POST with the headers when the controllers create no more Pods. The response ends only with the server: a client that
- * disconnects, also because it is killed, withdraws the request. Rejects with 405 for other methods, and with 400 if the parameter
+ * disconnects, for example because it was killed, withdraws the request. Rejects with 405 for other methods, and with 400 if the parameter
  * gracePeriodSeconds is not a whole number.
  */
 export async function serveEndWorkloads(exchange: Exchange, endWorkloads: EndWorkloads): Promise<void> {

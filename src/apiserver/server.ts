@@ -8,7 +8,7 @@
  * Invariants:
  *  1. A handled request that fails before its response has begun gets a metav1.Status. Unexpected failures are logged, and their details
  *     are not sent.
- *  2. A client without valid credentials can read only health and version.
+ *  2. A client without credentials can read only health and version. A client with invalid credentials can read nothing.
  *  3. When a client disconnects, its watches, logs and streams end, and the server stops reading lists for the client.
  *  4. No failure of a request ends the process: if a response is impossible, the connection is closed.
  *  5. close() ends watches, followed logs and streams immediately, and waits up to CLOSE_GRACE_MILLIS for all other requests.
@@ -38,7 +38,7 @@ import { answerOn, upgradeFilter } from './streaming/upgrading-connection.ts';
 
 /** Longer than Go's clients keep idle connections (90 s), so that no client sends a request on a connection that the server has closed. */
 const KEEP_ALIVE_MILLIS = 120_000;
-/** For the head of a request. Equals the default of Node.js, which must be set explicitly if requestTimeout is 0. */
+/** The time limit for the head of a request. It equals the default of Node.js, but must be set because requestTimeout is 0. */
 const HEAD_MILLIS = 60_000;
 /** A connection uses memory and a file descriptor even before its client is authenticated. */
 const HANDSHAKE_MILLIS = 10_000;
@@ -134,7 +134,7 @@ export async function startApiServer(options: ApiServerOptions): Promise<ApiServ
       handshakeTimeout: HANDSHAKE_MILLIS,
       keepAliveTimeout: KEEP_ALIVE_MILLIS,
       headersTimeout: HEAD_MILLIS,
-      // The request handler limits the time of bodies, except those that the proxies of Pods and Services forward.
+      // The request handler limits the time of bodies, except those that the proxies of Pods, Services and Nodes forward.
       requestTimeout: 0,
       shouldUpgradeCallback: upgradeFilter(options.catalog),
     },

@@ -27,7 +27,7 @@ import { keyOf, readCurrent } from './reads/list.ts';
 import { apiVersionOf, type Resource } from './resources.ts';
 import { changeObject, findSubresource } from './update.ts';
 
-/** applyObject() calls onCreated() also in a dry run. */
+/** applyObject() calls onCreated() even in a dry run. */
 export type ApplyOptions = Sent<PatchOptions>;
 
 export async function applyObject(

@@ -91,7 +91,7 @@ interface Put extends Encoded {
 }
 
 /**
- * Whether a write also changes other objects, such as a quota. Such writes take turns: otherwise, all but one of several concurrent writes
+ * Whether a write also stores other objects, such as a quota. Such writes take turns: otherwise, all but one of several concurrent writes
  * that change the same quota would conflict and start over.
  */
 export const changesObjects = (alongside: readonly Alongside[]): boolean =>
@@ -109,7 +109,8 @@ function withAlongside(txn: Required<Txn>, alongside: readonly Alongside[]): Txn
 /**
  * If a client's write makes the object grow, reserves room for the growth (see object-memory-limit.ts) until the cache counts the object.
  * The objects in `alongside` are small, so their growth is not limited. Rejects with 507 InsufficientStorage if there is no room or the
- * store is full, and 413 RequestEntityTooLarge if a client's write makes the object grow to more than MAX_VALUES values.
+ * store is full, and 413 RequestEntityTooLarge if a client's write makes the object grow to more than MAX_VALUES values. Objects of
+ * uncached kinds take no room, and the limit on values does not apply to them.
  */
 async function transactInRoom(
   context: Storage,
@@ -191,7 +192,7 @@ interface Place {
 
 export interface Steps {
   betweenSteps: BetweenSteps;
-  /** Awaits the promise of an admission plugin, without occupying the slot for long work meanwhile. */
+  /** Awaits the promise of an admission plugin, without occupying the slot of longWork() meanwhile. */
   outside: Outside;
 }
 
@@ -199,10 +200,10 @@ type MakeChange = (old: KubeObject, steps: Steps) => Change | Promise<Change>;
 
 /**
  * Applies `change` to the object and stores the result. After a conflict with another writer, calls `change` again with the newest state.
- * `change` must not write other objects: such a write might wait for the slot for long work, which this change may occupy. `settled` is
- * called after each attempt, also after an error. Rejects with 404 if the object does not exist, and with 413 and 507 like insert().
+ * `change` must not write other objects: such a write might wait for the slot of longWork(), which this change may occupy. `settled` is
+ * called after each attempt, even after an error. Rejects with 404 if the object does not exist, and with 413 and 507 like insert().
  *
- * Long changes take turns in the slot for long work. A change that would have to wait for the slot starts over, so that no copy of the
+ * Long changes take turns in the slot of longWork(). A change that would have to wait for the slot starts over, so that no copy of the
  * object stays in memory during the wait.
  */
 export async function modify(
@@ -213,8 +214,7 @@ export async function modify(
   settled: () => void = () => {},
 ): Promise<Outcome> {
   for (let begun = 1; ; begun++) {
-    // The first attempt may have been slow only because the machine was busy, so the second attempt also begins without the slot for long
-    // work.
+    // The first attempt may have been slow only because the machine was busy, so the second attempt also begins without the slot.
     if (begun === 2 || isTurnOver()) await nextOwnTurn();
     const work = longWork();
     try {

@@ -51,8 +51,8 @@ export async function createObject(
   const { name, namespace: placed } = object.metadata;
   const admitted = admissionRequest(resource, { operation: 'CREATE', namespace: placed, name, object }, options);
   const chain = context.admission.chainFor(kind, undefined, 'CREATE');
-  // Begin long work after admission: a plugin may wait, for example for the ServiceAccount of a Pod, and must not occupy the slot for long
-  // work meanwhile.
+  // Begin long work after admission: a plugin may wait, for example for the ServiceAccount of a Pod, and must not occupy the slot of
+  // longWork() meanwhile.
   await chain?.admit(admitted, (waiting) => waiting);
   if (object.metadata.name !== name || object.metadata.namespace !== placed)
     throw new Error('an admission plugin must not change the name or the namespace of an object');
@@ -179,8 +179,8 @@ const resourceVersionOnCreate = (): ApiError =>
   });
 
 /**
- * If the existing object is being deleted, the message says so, because a later attempt can then succeed. Source: the generic registry's
- * Create of v1.33.
+ * Resolves to the error for a name that is in use. If the existing object is being deleted, the message says so, because a later attempt
+ * can then succeed. Source: the generic registry's Create of v1.33.
  */
 async function nameTaken(context: RegistryContext, resource: Resource, { metadata }: KubeObject): Promise<ApiError> {
   const { status } = alreadyExists(resource.groupResource, metadata.name);

@@ -9,7 +9,7 @@ import { createObject } from './create.ts';
 
 const COMPONENT = 'apiserver';
 
-/** Stores Events on the object. Never rejects, because the reported change is already stored; logs errors as warnings. */
+/** Stores Events about the object. Never rejects, because the reported change is already stored; logs errors as warnings. */
 export async function recordEvents(
   context: RegistryContext,
   { apiVersion, kind, metadata }: KubeObject,

@@ -10,8 +10,9 @@ const FINALIZERS = { Orphan: 'orphan', Foreground: 'foregroundDeletion' } as con
 const OF_DEPENDENTS: ReadonlySet<string> = new Set(Object.values(FINALIZERS));
 
 /**
- * Returns the finalizers of an object after a delete request. Without a propagation policy, the finalizers that the object already has
- * stay; if there are none, the default of the kind decides.
+ * Returns the finalizers of an object after a delete request. Finalizers other than `orphan` and `foregroundDeletion` always stay. Without
+ * a propagation policy, these two also stay; if the object has neither, the default of the kind decides. A kind that does not support
+ * propagation gets neither.
  */
 export function finalizersAfterDelete(
   { propagation }: Pick<KindDefinition, 'propagation'>,
@@ -30,7 +31,10 @@ export function finalizersAfterDelete(
     : others;
 }
 
-/** The values of the options may have wrong types. `orphanDependents` is the older form of the policy, and takes precedence. */
+/**
+ * Returns the propagation policy; undefined if the options contain none. The values may have wrong types. `orphanDependents` is the older
+ * form of the policy, and takes precedence.
+ */
 export function propagationPolicyOf(options: {
   propagationPolicy?: unknown;
   orphanDependents?: unknown;

@@ -249,7 +249,10 @@ class Watcher {
 
 type ChangeType = 'ADDED' | 'MODIFIED' | 'DELETED';
 
-/** By resource and type. Two kinds may serve the same stored object, so an event can belong to several resources. */
+/**
+ * The WatchEvents of a CacheEvent, by resource and type. Two kinds may serve the same stored object, so an event can belong to several
+ * resources.
+ */
 const served = new WeakMap<CacheEvent, Map<Resource, Partial<Record<ChangeType, WatchEvent>>>>();
 
 /** The watches of the resource share the WatchEvent. */
