@@ -2,6 +2,7 @@
 import type { Pod } from '../../../api/generated/types.ts';
 import { claimNameOf } from '../../../scheduling/volume-claims.ts';
 import { controllerOf } from '../subject.ts';
+import { workloadOf } from './pod-source.ts';
 
 /** What a controller creates a claim from, and creates it from again if the claim is deleted. */
 type ClaimTemplate = { kind: 'ephemeral volume' | 'StatefulSet'; name: string };
@@ -30,5 +31,7 @@ export function replacePod(pod: Pod, change: string): string {
   const owner = controllerOf(pod);
   if (owner === undefined) return `recreate the Pod with ${change}`;
   if (owner.kind === 'Job') return `recreate the Job ${owner.name} with ${change}`;
-  return `apply its workload with ${change}, and delete the Pod if it is not replaced`;
+  const { kind, title = 'its workload' } = workloadOf({ pod }) ?? {};
+  const then = kind === 'Deployment' ? '' : ', and delete the Pod if it is not replaced';
+  return `apply ${title} with ${change}${then}`;
 }

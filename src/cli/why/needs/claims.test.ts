@@ -218,8 +218,8 @@ explains({
   ),
   'a StorageClass that an ephemeral volume of a workload lacks': classless(
     'p-data',
-    'apply its workload with the storageClassName of one that exists in its ephemeral volume data, and delete the Pod if it is not replaced',
-    { spec: ephemeral, metadata: ownedBy('ReplicaSet', 'r') },
+    'apply deployment/r with the storageClassName of one that exists in its ephemeral volume data',
+    { spec: ephemeral, metadata: { ...ownedBy('ReplicaSet', 'r-5f'), labels: { 'pod-template-hash': '5f' } } },
   ),
   'an ephemeral volume whose claim has another owner': waitsWith(
     FOREIGN,
@@ -228,7 +228,7 @@ explains({
   ),
   'an ephemeral volume of a workload whose claim has another owner': waitsWith(
     FOREIGN,
-    /\nor keep the claim, and apply its workload with another name for its ephemeral volume data, and delete the Pod/,
+    /\nor keep the claim, and apply statefulset/db with another name for its ephemeral volume data, and delete the Pod/,
     { spec: ephemeral, metadata: ownedBy('StatefulSet', 'db') },
   ),
   'an ephemeral volume whose claim is being created': waitsWith(

@@ -38,7 +38,7 @@ export function changeInSource(subject: Sourced, what: string, image?: string): 
 const TITLED = ['DaemonSet', 'ReplicaSet', 'ReplicationController', 'StatefulSet'];
 
 /** Derives the workload from the Pod. Returns undefined for a Job, because a CronJob may have created it. */
-function workloadOf({ pod }: Sourced): WorkloadRef | undefined {
+export function workloadOf({ pod }: Pick<Living, 'pod'>): WorkloadRef | undefined {
   const { kind = '', name = '' } = controllerOf(pod) ?? {};
   const hash = pod.metadata.labels?.['pod-template-hash'];
   if (kind === 'ReplicaSet' && hash !== undefined && name.endsWith(`-${hash}`))
