@@ -228,7 +228,7 @@ explains({
   ),
   'an ephemeral volume of a workload whose claim has another owner': waitsWith(
     FOREIGN,
-    /\nor keep the claim, and apply statefulset/db with another name for its ephemeral volume data, and delete the Pod/,
+    /\nor keep the claim, and apply statefulset\/db with another name for its ephemeral volume data, and delete the Pod/,
     { spec: ephemeral, metadata: ownedBy('StatefulSet', 'db') },
   ),
   'an ephemeral volume whose claim is being created': waitsWith(
