@@ -89,8 +89,8 @@ export function drawLife(transitions: readonly Transition[], options: DrawOption
 }
 
 /**
- * The axis includes a deadline after the last step, unless the Pod has ended before it, or its life is over and the rest until the deadline
- * is longer than half of the shown time.
+ * Returns the scale of the time axis. The axis includes a deadline after the last step, unless the Pod has ended before it, or its life is
+ * over and the rest until the deadline is longer than half of the shown time.
  */
 function scaleWithDeadline(picture: LifePicture, times: readonly Millis[], width: number): Scale {
   const { from, to, deadline, over, endedInTime } = picture;
@@ -174,7 +174,7 @@ const deadlines = (
   return shown.flatMap(({ at, glyph }) => (at >= from && at <= limit ? [{ column: scale.column(at), glyph }] : []));
 };
 
-/** Omits a time that would overlap a cut or a deadline. */
+/** Returns the cells of the time axis. Omits a time that would overlap a cut or a deadline. */
 function axisCells(picture: LifePicture, scale: Scale, used: Set<Glyph>): Cell[] {
   const cells: Cell[] = Array.from({ length: scale.width });
   const marks = [...scale.cuts.map((column) => ({ column, glyph: CUT })), ...deadlines(picture, scale)];
@@ -210,7 +210,7 @@ function summary(
   const lines = [`from ${formatTime(from)}, ${shortDuration(to - from)}${over ? ', gone' : ' until now'}`];
   if (ending === undefined) return lines;
   const after = (time: Millis): string => shortDuration(time - ending.at);
-  // A deadline that has moved by milliseconds only has the same text, and is omitted.
+  // A deadline that has moved by only milliseconds has the same text, and is omitted.
   const former = new Set(
     formerDeadlines.map(after).filter((text) => deadline === undefined || text !== after(deadline)),
   );

@@ -5,8 +5,8 @@ import type { Transition } from '../../lifecycle/types.ts';
 const IMAGE_STEPS: readonly string[] = ['Pulling', 'Pulled', 'PullFailed', 'StartFailed'];
 
 /**
- * Returns the steps that defer containers have in the order of their list, then all steps, so that these steps occur twice. The first part
- * omits the steps of images, which the node prepares in any order. For callers that look for the first step of each container.
+ * Returns all steps, preceded by a copy of the steps of defer containers, which follow the order of their list. The copy omits the steps of
+ * images, which the node prepares in any order. For callers that look for the first step of each container.
  */
 export const inListOrder = (recorded: readonly Transition[]): Transition[] => [
   ...recorded.filter(({ containerKind, type }) => containerKind === 'defer' && !IMAGE_STEPS.includes(type)),
@@ -23,8 +23,9 @@ export const entriesOf = (recorded: readonly Transition[]): string[] => [
 ];
 
 /**
- * Returns the steps of one container with the end of an entry as the last step. In records of older versions, the end of an entry without a
- * run has the time of its status, whose whole seconds may precede earlier steps. `own`: sorted by time.
+ * Returns the steps of one container. If the end of an entry precedes other steps by less than a second, moves it to the last place: in
+ * records of older versions, the end of an entry without a run has the time of its status, whose whole seconds may precede earlier steps.
+ * `own`: sorted by time.
  */
 export function withLastEnd(own: readonly Transition[]): readonly Transition[] {
   const end = own.findLast(({ type }) => type === 'DeferEnded');

@@ -74,7 +74,7 @@ export interface Named {
 
 const KINDS: readonly ContainerKind[] = ['init', 'app', 'defer', 'ephemeral'];
 
-/** Within a kind, containers of the spec precede those that only the steps mention. */
+/** Returns the containers in the order of their rows. Within a kind, containers of the spec precede those that only the steps mention. */
 function containersOf(steps: readonly Transition[], spec: readonly Named[]): Named[] {
   const named = new Map(spec.map((each) => [each.name, each]));
   for (const { container: name, containerKind: kind = 'app' } of inListOrder(steps))
@@ -163,7 +163,7 @@ const MARKS: Readonly<Record<string, MarkKind>> = {
   DeferSkipped: 'skipped',
 };
 
-/** By the type of the step that begins the bar. */
+/** The kind of the bar that begins with a step of the type. */
 const BEGINS: Readonly<Record<string, BarKind>> = {
   Pulling: 'pulling',
   PullFailed: 'backoff',
@@ -214,7 +214,7 @@ function containerRow(named: Named, given: readonly Transition[], all: readonly 
   return row;
 }
 
-/** turn() would omit a bar that is shorter than a millisecond. */
+/** Adds the bar of a run that has ended. turn() would omit a bar that is shorter than a millisecond. */
 function endRun(row: Row, bar: { kind: BarKind; from: Millis } | undefined, at: Millis): void {
   if (bar !== undefined) row.bars.push({ ...bar, to: at });
 }
@@ -262,7 +262,7 @@ const OUTCOMES: Readonly<Record<string, string>> = {
   SandboxLost: 'lost',
 };
 
-/** An entry that ran is never shown as skipped. */
+/** Returns the state of a defer container (an entry) that has ended. An entry that ran is never shown as skipped. */
 function entryState(
   { reason = '', message, exitCode }: Transition,
   ran: boolean,

@@ -10,7 +10,7 @@ export interface Scale {
   column(at: Millis): number;
   /** Returns the time at the left edge of a column. */
   timeAt(column: number): Millis;
-  /** Without the time that the shortened periods omit. */
+  /** The duration from the first to the last column, without the time that the shortened periods omit. */
   shownMillis: number;
   /** The columns in the middle of the shortened periods. */
   cuts: number[];

@@ -29,8 +29,8 @@ const GAP = 2;
 const lastColumn = ({ column, label }: Tick): number => column + label.length;
 
 /**
- * Returns the ticks in order. Each unshortened period of the scale gets the shortest distance with which its labels do not overlap. Omits
- * ticks that would use a reserved column or one of another tick.
+ * Returns the ticks in order. In each unshortened period of the scale, the ticks have the shortest distance with which their labels do not
+ * overlap. Omits ticks that would use a reserved column or one of another tick.
  */
 export function ticksOf(scale: Scale, from: Millis, reserved: ReadonlySet<number>): Tick[] {
   const ticks: Tick[] = [];
@@ -48,7 +48,7 @@ export function ticksOf(scale: Scale, from: Millis, reserved: ReadonlySet<number
 
 const columnsOf = (tick: Tick): number[] => Array.from(`╵${tick.label}`, (_, index) => tick.column + index);
 
-/** If no tick of a fitting distance is free, returns at most one tick. */
+/** Returns the ticks of one period of the scale. If no tick of a fitting distance is free, returns at most one tick. */
 function ticksIn(
   scale: Scale,
   from: Millis,

@@ -19,7 +19,9 @@ export function isEnding(subject: Living): boolean {
   return isDeleted(subject) || phase === 'Terminating' || (hasBegun && !isFinalPhase(phase));
 }
 
-/** Only a deleted Pod will be gone: its object is removed. */
+/**
+ * Returns the beginning of a sentence about a Pod that is ending. Only a deleted Pod will be gone, because the objects of others remain.
+ */
 export const still = (subject: Living): string =>
   isDeleted(subject) ? `${subject.name} is not gone yet` : `${subject.name} has not ended yet`;
 
@@ -77,7 +79,10 @@ export function begun(subject: Living): string[] {
   ];
 }
 
-/** Skips a running entry, because the sentence of the explanation already names it. */
+/**
+ * Returns a line for each given-up entry that has not ended. Skips a running entry, because the sentence of the explanation already names
+ * it.
+ */
 const givenUp = (subject: Living): string[] =>
   (subject.pod.status?.termination?.skip ?? []).flatMap((name) => {
     const status = subject.pod.status?.deferContainerStatuses?.find((each) => each.name === name);

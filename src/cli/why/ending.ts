@@ -117,7 +117,10 @@ function silentRuntime(subject: Living): Explanation | undefined {
 
 const NO_EFFECT = /had no effect/;
 
-/** Explains a termination in which an action of the node had no effect; undefined if another step has been recorded since. */
+/**
+ * Explains a termination in which an action of the node had no effect; undefined if there was no such action, or if another step has been
+ * recorded since.
+ */
 function fruitless(subject: Living): Explanation | undefined {
   const event = eventOf(subject, ['FailedKillPod']);
   const step = subject.transitions.findLast(({ message }) => NO_EFFECT.test(message ?? ''));

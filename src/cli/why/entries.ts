@@ -47,8 +47,8 @@ export function endOfEntry(pod: Pod, status: ContainerStatus, steps: readonly Tr
 }
 
 /**
- * No step names an image that is not pulled, because of its policy or its name. Source of the messages: src/node/pod/container-actions.ts,
- * src/node/images/failures.ts.
+ * Finds the name of the image in the end of an entry whose image may not be pulled or has an invalid name: no step Pulling names this
+ * image. Source of the messages: src/node/pod/container-actions.ts, src/node/images/failures.ts.
  */
 const UNPULLED =
   /^(?:ErrImageNeverPull: Container image|InvalidImageName: Failed to apply default image tag) "([^"]+)"/;
@@ -92,7 +92,7 @@ function exitAfterEnd(name: string, steps: readonly Transition[]): number | unde
 const hasRunStep = (name: string, steps: readonly Transition[]): boolean =>
   steps.some(({ type, container }) => container === name && (type === 'Started' || type === 'Exited'));
 
-/** A run whose command cannot be executed has a step Exited without a step Started. */
+/** Returns whether the process of the last run started. A run whose command cannot be executed has a step Exited without a step Started. */
 function hasStarted(name: string, steps: readonly Transition[]): boolean {
   const runs = steps.filter(({ type, container }) => container === name && (type === 'Started' || type === 'Exited'));
   return runs.some(({ type, attempt }) => type === 'Started' && attempt === runs.at(-1)?.attempt);

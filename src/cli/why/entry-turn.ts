@@ -38,7 +38,10 @@ interface Turn {
   limit: { at: Millis | undefined; what: 'deadline' | 'its timeoutSeconds end at'; because: string[] };
 }
 
-/** Explains the entry whose turn it is; undefined if no entry is left, or if the turn of the next entry has not begun. */
+/**
+ * Explains the entry whose turn it is; undefined if no entry is left, if the turn of the next entry has not begun, or if a restart of the
+ * machine has ended the entry's run.
+ */
 export function explainTurn(subject: Living): Explanation | undefined {
   const turn = turnOf(subject);
   if (turn === undefined) return undefined;

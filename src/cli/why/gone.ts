@@ -75,7 +75,7 @@ export function explainGone(subject: Subject): Explanation {
 function movedText(given: readonly Transition[], began: Transition): string {
   const last = given.at(-1);
   if (last?.message === undefined || last.deadline === undefined || began.deadline === undefined) return '';
-  // A deadline that has moved by milliseconds only has the same text.
+  // A deadline that has moved by only milliseconds has the same text.
   const [before, after] = [began.deadline, last.deadline].map((deadline) => shortDuration(deadline - began.at));
   return before === after ? '' : ` (at first ${before}, moved by ${last.message})`;
 }
@@ -92,8 +92,8 @@ function cutShort(given: readonly Transition[], { at }: Transition): readonly Tr
 }
 
 /**
- * Explains a Pod that was deleted by force at `at`. `course`: a clause about the termination that this cut short; undefined if none had
- * begun.
+ * Explains a Pod that was deleted by force at `at`. `course`: a clause about the termination that the forced deletion cut short; undefined
+ * if none had begun.
  */
 function forced(
   subject: Subject,
@@ -144,7 +144,7 @@ function notInBackup(subject: Subject, at: number, evidence: string[]): Explanat
   };
 }
 
-/** The record does not have the command of the container. */
+/** General advice, because the record does not have the command of the container. */
 const HEAR_SIGNALS = {
   description: 'make PID 1 handle SIGTERM, or if it does, give it more time with terminationGracePeriodSeconds',
 };
@@ -182,7 +182,7 @@ const podOfRecord = (subject: Subject, ends: readonly EntryEnd[]): Pod => ({
   },
 });
 
-/** `recorded`: the steps in the order of the record. */
+/** Returns a line about the last run of each container. `recorded`: the steps in the order of the record. */
 function lastRuns(steps: readonly Transition[], recorded: readonly Transition[]): string[] {
   const last = new Map<string, Transition>();
   for (const step of steps)

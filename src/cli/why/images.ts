@@ -41,8 +41,8 @@ export function missingImage(subject: Living, shown: Shown): Explanation {
 }
 
 /**
- * Returns the containers whose images the node has not needed yet and cannot get either, because it is offline or may not pull them, as if
- * they lacked their images like `shown`. Returns none if it is not known which images the node has.
+ * Returns the containers that have not started yet, and whose images will be missing, too, because the node is offline or may not pull
+ * them. Gives them the state of `shown`, as if they waited for their images. Returns none if it is not known which images the node has.
  */
 function laterImages(subject: Living, shown: Shown): Shown[] {
   if (subject.node === undefined || isListCut(subject) || (mayPull(shown) && !isOffline(shown))) return [];
@@ -111,7 +111,7 @@ export function imageEvidence(subject: Living, shown: Shown, reason: string, mes
   ];
 }
 
-/** Without the node, no image counts as present on it. */
+/** A Pod with images to advise on. If `node` is undefined, no image counts as present on the node. */
 export interface Advised extends PullOfPod, Pick<Living, 'node'> {
   /** Whether the advice is for later Pods, because this one does not need the images any more. */
   isForLater?: true;
@@ -178,8 +178,8 @@ function ofId(subject: Advised, shown: Shown): Action {
 }
 
 /**
- * `ofPresent`: for images that imagePullPolicy Always pulls although they are on the node, or may be there, by their IDs. `ofMissing`: for
- * the others.
+ * Returns what the user can do without a registry. `ofPresent`: for images that are on the node, but that imagePullPolicy Always pulls
+ * again, and for references that read like IDs of images. `ofMissing`: for the others.
  */
 function remedies(subject: Advised, shown: readonly Shown[]): { ofPresent: Action[]; ofMissing: Action[] } {
   const isAlways = (each: Shown): boolean => pullPolicyOf(subject.pod, each) === 'Always';

@@ -96,7 +96,8 @@ export const asOf = ({ reportedAt }: UnreportedNode, steps: readonly Transition[
 
 /**
  * Explains a Pod whose state is that of a former engine. Running times and deadlines cannot be calculated from it: the containers may have
- * ended since, and the time in which no engine ran does not count towards grace periods. A Pod that has ended stays so.
+ * ended since, and the time in which no engine ran does not count towards grace periods. Returns undefined for a Pod that has ended,
+ * because its state does not change any more.
  */
 export function explainUnreported(subject: Living): Explanation | undefined {
   const { name, pod, node, unreported, transitions, now } = subject;

@@ -23,7 +23,10 @@ import {
   sidecarsOf,
 } from './subject.ts';
 
-/** Returns undefined for a Pod in another phase. Sidecars are only evidence, because they do not decide how a Pod ends. */
+/**
+ * Explains how a Succeeded or Failed Pod ended; undefined for a Pod in another phase. Sidecars are only evidence, because they do not
+ * decide how a Pod ends.
+ */
 export function explainOutcome(subject: Living): Explanation | undefined {
   const { pod, name } = subject;
   const { phase, reason, message } = pod.status ?? {};
@@ -90,7 +93,7 @@ export function explainOutcome(subject: Living): Explanation | undefined {
   };
 }
 
-/** `missing`: the containers that had not started. `evidence`: a line for each container that has ended. */
+/** `missing`: the containers that had not started, if the record says why. `evidence`: a line for each container that has ended. */
 function endsOf(subject: Living) {
   const ends = shownContainers(subject).flatMap((shown) => {
     const { terminated } = shown.status.state ?? {};

@@ -31,7 +31,7 @@ const recreate = (what: string): Action => ({
 
 const nodeOf = ({ pod }: Living): string => pod.spec?.nodeName ?? 'its node';
 
-/** `what` is the purpose, a verb phrase. */
+/** Returns how to restart the engine with the option. `what` is the purpose, a verb phrase. */
 const restartWith = (subject: Living, option: string, what: string): Action[] =>
   subject.hints.isService
     ? [

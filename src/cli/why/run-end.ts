@@ -140,7 +140,7 @@ export const isEndUnknown = ({ exitCode, reason }: ContainerStateTerminated): bo
 /** Matches the message about a container that was lost while it ran. Source: the kubelet of v1.33. */
 export const USED_TO_RUN = /used to be Running$/;
 
-/** The runtime has deleted the log with the container. */
+/** Explains the end of a container that the runtime does not have. The runtime has deleted the log with the container. */
 function notFound(subject: Living, shown: Shown, ended: ContainerStateTerminated): RunEnd {
   const { exitCode, message } = ended;
   const missed = unstarted(subject, shown, ended);
@@ -184,7 +184,10 @@ function outOfMemory(pod: Pod, shown: Shown, stop: NodeStop | undefined, said: s
   };
 }
 
-/** Returns how long after the stop signal of the termination of the Pod the run was killed; undefined if it was not killed for this. */
+/**
+ * Returns how long after the stop signal the run was killed, if the node sent the signal because the Pod was terminating; undefined
+ * otherwise.
+ */
 function killAfterSignal({ transitions }: Living, exit: Transition): string | undefined {
   const stop = stopSignalOf(exit, transitions);
   return stop === undefined || stop.message !== undefined ? undefined : wasKilled(stop, exit);
@@ -207,7 +210,10 @@ const SIGNALS: Readonly<Record<number, string>> = {
   143: 'SIGTERM',
 };
 
-/** A shell, too, exits with these codes, so they show only what usually happened. `exit`: the step of this end, if it is recorded. */
+/**
+ * Returns a line about what the exit code usually means. A program or a shell may exit with the same code for another reason. `exit`: the
+ * step of this end, if it is recorded.
+ */
 function meaningOf({ transitions }: Living, { exitCode }: ContainerStateTerminated, exit?: Transition): string[] {
   if (exitCode === 126) return ['code 126: a shell found the command, but cannot execute it'];
   if (exitCode === 127) return ['code 127: a shell did not find the command'];

@@ -140,8 +140,8 @@ function obstacleOf(pod: Pod): RegExp | undefined {
 export const waitsForPort = (pod: Pod): boolean => obstacleOf(pod) === NO_FREE_PORT;
 
 /**
- * Returns whether the Pod may wait for claims that are not bound: the scheduler's message calls them the main obstacle, or the scheduler
- * has chosen a node and waits for the volumes, about which it says nothing.
+ * Returns whether the Pod may wait for claims that are not bound: the scheduler's message calls them the main obstacle, or there is no
+ * message yet, as while the scheduler has chosen a node and waits for the volumes.
  */
 export function waitsForClaims(pod: Pod): boolean {
   if (pod.spec?.nodeName || claimNamesOf(pod).length === 0) return false;

@@ -32,7 +32,7 @@ export interface Subject {
   otherPods?: readonly Pod[] | undefined;
   /** The claims of the Pod that are not bound; undefined if the Pod does not wait for claims, or if they were not read. */
   unboundClaims?: readonly UnboundClaim[] | undefined;
-  /** What the environment of the defer containers needs and what does not exist; undefined if this was not read. */
+  /** The objects and keys that the environment of the defer containers needs and that do not exist; undefined if they were not read. */
   entryNeeds?: readonly EntryNeed[] | undefined;
   /** Undefined if the node has reported its state since its engine started, or if this is not known. */
   unreported?: UnreportedNode | undefined;
@@ -40,7 +40,7 @@ export interface Subject {
   engineStartedAt?: Millis | undefined;
   /** When the node reported a restart of its machine; undefined if it did not, or if its Events were not read. */
   rebootedAt?: Millis | undefined;
-  /** The existing ones among the imagePullSecrets of the Pod; undefined if they are not known. */
+  /** The imagePullSecrets of the Pod that exist; undefined if they are not known. */
   pullSecrets?: readonly Secret[] | undefined;
   /** The path of the manifest of a static Pod; undefined if the Pod is not static, or if the path is not known. */
   manifest?: string | undefined;

@@ -115,7 +115,7 @@ function hasPrivateRuntime(engineFolder: string): boolean {
 const FAILED_PULLS = ['ErrImagePull', 'ImagePullBackOff'];
 const isPullFailed = ({ status }: PodContainer): boolean => FAILED_PULLS.includes(status?.state?.waiting?.reason ?? '');
 
-/** Resolves with the existing ones among the imagePullSecrets; undefined if no pull failed, or if the user may not read one of them. */
+/** Resolves with the imagePullSecrets that exist; with undefined if no pull failed, or if the user may not read one of them. */
 export async function readPullSecrets(client: Client, pod: Pod): Promise<Secret[] | undefined> {
   if (!podContainers(pod).some(isPullFailed)) return undefined;
   const secrets = client.resource<Secret>(SECRETS);
@@ -156,7 +156,7 @@ function jsonText(life: PodLife | undefined, explanation: Explanation, more: obj
   return `${JSON.stringify({ pod, ...more, cause: sentence, evidence, actions }, undefined, 2)}\n`;
 }
 
-/** `uid`: that of the static Pod for a mirror Pod. Resolves with none if the user may not read Events. */
+/** Reads the Events about the Pod. `uid`: that of the static Pod for a mirror Pod. Resolves with none if the user may not read Events. */
 async function eventsOf(client: HttpClient, namespace: string, uid: string): Promise<CoreV1Event[]> {
   const fieldSelector = `involvedObject.kind=Pod,involvedObject.uid=${uid}`;
   const query = { ...(namespace && { namespace }), fieldSelector };

@@ -66,7 +66,10 @@ const isComplete = (object: KubeObject): boolean =>
     ({ type, status }) => type === 'Complete' && status === 'True',
   ) === true;
 
-/** `owners`: the UIDs of the controllers whose Pods to return; undefined returns those of all. */
+/**
+ * Returns the failed Pods that are not being deleted, newest first. `owners`: the UIDs of the controllers of the Pods to return; undefined:
+ * all Pods.
+ */
 const failedPods = (pods: readonly Pod[], owners?: readonly string[]): Pod[] =>
   newestFirst(
     pods.filter(
@@ -159,7 +162,7 @@ function refusalOfMore({ object, owners = [object], events }: Given): string | u
   return error && refusalText(error).replace(/\.$/, '');
 }
 
-/** `found` explains the Pod of worstPod(); `others` are the other Pods. */
+/** Explains a workload that cannot create more Pods. `found` explains the Pod of worstPod(); `others` are the other Pods. */
 function explainRefused(
   { title, namespace, hints }: Given,
   refusal: string,
@@ -180,7 +183,7 @@ const describe = (title: string, namespace: string, hints: Hints): Action => ({
 
 type Titled = Pick<Given, 'title' | 'namespace' | 'pods' | 'hints'>;
 
-/** A Job counts as complete although some of its Pods have failed. `found` explains the Pod of worstPod(). */
+/** Explains a complete Job. A Job counts as complete although some of its Pods have failed. `found` explains the Pod of worstPod(). */
 function explainComplete({ title, namespace, pods, hints }: Titled, found: Explanation): Explanation {
   const failed = failedPods(pods);
   const [first] = failed;
@@ -203,7 +206,7 @@ function explainComplete({ title, namespace, pods, hints }: Titled, found: Expla
   };
 }
 
-/** The ready Pods have replaced the failed ones. `found` explains a ready Pod. */
+/** Explains a workload whose ready Pods have replaced the failed ones. `found` explains a ready Pod. */
 function explainReplaced(
   { title, namespace, object, pods, hints }: Titled & Pick<Given, 'object'>,
   replaced: readonly Pod[],

@@ -73,7 +73,7 @@ function seeLastPod(job: Job, namespace: string, events: readonly CoreV1Event[],
   return [{ description: 'see how its last Pod ended', command: hints.lifepod(`why ${name} -n ${namespace}`) }];
 }
 
-/** A Job that has failed never runs again, even after a change. */
+/** Returns what to change before the workload can succeed. A Job that has failed never runs again, even after a change. */
 function changeOf(job: Job, namespace: string, isLate: boolean, hints: Hints): Action {
   const { activeDeadlineSeconds: deadline } = job.spec ?? {};
   const limit = `activeDeadlineSeconds, which is ${deadline}`;

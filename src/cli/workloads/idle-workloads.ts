@@ -10,7 +10,10 @@ export interface Idleness {
   action: Action;
 }
 
-/** Returns why the workload creates no Pods now; undefined if this is not known. `kind`: items of lists have none. */
+/**
+ * Returns why the workload creates no Pods now; undefined if this is not known. `kind`: the kind of the object, which items of lists do not
+ * contain.
+ */
 export function idlenessOf(kind: string | undefined, object: KubeObject, hints: Hints): Idleness | undefined {
   if (kind === 'Job' || kind === 'CronJob') return suspension(kind, object, hints);
   if (kind === 'Deployment') return pausedFromStart(object as Deployment, hints);
@@ -31,7 +34,9 @@ const resume = ({ metadata: { name, namespace = 'default' } }: Deployment, hints
   command: hints.kubectl(`rollout resume deployment/${name} -n ${namespace}`),
 });
 
-/** A paused Deployment scales the ReplicaSets that it has, but creates none. */
+/**
+ * Returns why a paused Deployment has no Pods: it scales the ReplicaSets that it has, but creates none. Undefined for other Deployments.
+ */
 function pausedFromStart(object: Deployment, hints: Hints): Idleness | undefined {
   const { spec, status } = object;
   if (spec?.paused !== true || spec.replicas === 0 || status?.replicas) return undefined;
@@ -50,7 +55,7 @@ export function pausedRollout(object: KubeObject, hints: Hints): Idleness | unde
   return { cause, action: resume(deployment, hints) };
 }
 
-/** The controller has counted the nodes that fit the DaemonSet, and found none. */
+/** Returns why a DaemonSet has no Pods if its controller has counted the nodes that fit, and found none; undefined otherwise. */
 function withoutNode({ metadata, spec, status }: DaemonSet, hints: Hints): Idleness | undefined {
   const { observedGeneration, desiredNumberScheduled } = status ?? {};
   if (desiredNumberScheduled !== 0 || observedGeneration === undefined || observedGeneration !== metadata.generation)

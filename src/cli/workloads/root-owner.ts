@@ -21,7 +21,7 @@ type Reference = Pick<OwnerReference, 'apiVersion' | 'kind' | 'name' | 'uid'>;
 
 /**
  * Returns a function that resolves with the first root among the object of the reference and the controllers above it; with undefined if
- * there is none, or if an object cannot be read now. Reads each object once.
+ * there is none, or if an object cannot be read now. Reads an object again only if the last read failed.
  */
 export function createRootSearch({ client, findKind, isRoot }: RootOptions) {
   const known = new Map<string, Promise<Root | undefined>>();

@@ -9,7 +9,7 @@ import type { Finding, Needing } from './objects.ts';
 
 export const NO_VOLUME = /available persistent volumes/;
 export const UNBOUND = /unbound immediate PersistentVolumeClaims/;
-/** A claim has the name that an ephemeral volume needs, but another owner or none. */
+/** Matches the message about a claim that has the name that an ephemeral volume needs, but another owner or none. */
 const FOREIGN = /PVC [^/ ]+\/(\S+) was not created for pod/;
 
 const DELETED = 'see which Pod still uses the claim (Used By); after this Pod has been deleted, create the claim again';
@@ -45,7 +45,7 @@ export const CLAIM_ADVICE: readonly [RegExp, ...Advice[]][] = [
   [UNBOUND, aboutClaims('see why a claim is not bound')],
 ];
 
-/** `fromTemplate`: the description for a claim that a controller creates again. */
+/** Returns advice to look at the claims. `fromTemplate`: the description for a claim that a controller creates again after its deletion. */
 function aboutClaims(description: string, fromTemplate = description): Advice {
   return (subject) => {
     const named = claimOf(subject);

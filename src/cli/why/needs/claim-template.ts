@@ -4,7 +4,7 @@ import { claimNameOf } from '../../../scheduling/volume-claims.ts';
 import { controllerOf } from '../subject.ts';
 import { workloadOf } from './pod-source.ts';
 
-/** What a controller creates a claim from, and creates it from again if the claim is deleted. */
+/** The ephemeral volume or StatefulSet from whose template a controller creates a claim, again if the claim is deleted. */
 type ClaimTemplate = { kind: 'ephemeral volume' | 'StatefulSet'; name: string };
 
 /** Returns undefined for a claim that a user creates. `claim`: the name of a claim of the Pod. */

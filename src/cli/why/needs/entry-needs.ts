@@ -1,4 +1,4 @@
-/** Explains which objects the defer containers of a running Pod need and what of them does not exist. Pure. */
+/** Explains which of the objects and keys that the defer containers of a running Pod need do not exist. Pure. */
 import { type Explanation, type Living, listed } from '../subject.ts';
 import { entryFinding } from './objects.ts';
 

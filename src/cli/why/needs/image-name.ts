@@ -7,7 +7,10 @@ import { changeInSource } from './pod-source.ts';
 
 type Named = Pick<Shown, 'kind' | 'name'> & Partial<Pick<Shown, 'status'>>;
 
-/** The name in the message. A mirror Pod may have another one since a client has changed it. */
+/**
+ * Returns the name of the image in the message of the container. The spec of a mirror Pod may have another name, if a client has changed
+ * it.
+ */
 export function invalidReference(pod: Pod, shown: Named): string {
   const { reference } = wantedImage(pod, shown);
   const message = shown.status?.state?.waiting?.message ?? '';

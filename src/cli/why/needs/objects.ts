@@ -33,7 +33,7 @@ function missingObject({ namespace, hints, pod }: Needing, text: string): Findin
 
 const RETRIES = ', and the node retries automatically';
 
-/** `effect`: a clause after the advice. */
+/** Explains that the object does not exist. `effect`: the end of the advice to create it. */
 function ofObject({ namespace, hints, pod }: Needing, kind: Kind, name: string, effect: string): Finding {
   const keys = referencesOf(pod, kind).flatMap((each) => (each.name === name ? keysOf(each) : []));
   const literals = (keys.length > 0 ? [...new Set(keys)] : ['KEY'])
@@ -83,7 +83,7 @@ function ofKey(
   };
 }
 
-/** Explains what a defer container of a running Pod needs and what does not exist. */
+/** Explains that an object or key that a defer container of a running Pod needs does not exist. */
 export function entryFinding(subject: Needing, { kind, name, key }: EntryNeed): Finding {
   const effect = ' before the Pod ends, unless its node has a copy';
   return key === undefined ? ofObject(subject, kind, name, effect) : ofKey(subject, kind, [name], key, effect);
@@ -156,7 +156,7 @@ function ofVolume({ configMap, secret, projected }: Volume, kind: Kind): Referen
   return [own, ...sources].filter((each) => each !== undefined);
 }
 
-/** A reference of `envFrom` has no key. */
+/** Returns the references to ConfigMaps or Secrets in the environment of the container. A reference of `envFrom` has no key. */
 export function environmentOf({ env = [], envFrom = [] }: AnyContainer, kind: Kind): Reference[] {
   const isSecret = kind === 'Secret';
   const whole = envFrom.map(({ secretRef, configMapRef }) => (isSecret ? secretRef : configMapRef));

@@ -21,7 +21,7 @@ export function changeInSource(subject: Sourced, what: string, image?: string): 
       description: `${what} in the manifest of the Job, delete the Job, and create it again`,
       command: hints.kubectl(`delete ${title.replace('/', ' ')} -n ${namespace}`),
     };
-  // The template of a CronJob is that of its later Jobs. A Deployment replaces all its Pods.
+  // A change of the template of a CronJob affects only its later Jobs. A Deployment replaces all its Pods.
   const job = controllerOf(pod)?.name;
   const after =
     kind === 'Deployment' ? '' : `, and delete ${kind === 'CronJob' ? `the Job ${job}` : 'the Pod if it remains'}`;

@@ -16,8 +16,9 @@ interface Content {
 const RESOURCES = { ConfigMap: CONFIG_MAPS, Secret: SECRETS };
 
 /**
- * Resolves with what the defer containers need and what does not exist, in the order of the list. Omits optional references, and objects
- * that the user may not read. Resolves with none for a Pod that is being deleted: the node then reports what is missing.
+ * Resolves with the objects and keys that the defer containers need and that do not exist, in the order of the list of defer containers.
+ * Omits optional references, and objects that the user may not read. Resolves with none for a Pod that is being deleted: the node then
+ * reports what is missing.
  */
 export async function readEntryNeeds(client: Client, pod: Pod): Promise<EntryNeed[]> {
   if (pod.metadata.deletionTimestamp !== undefined) return [];

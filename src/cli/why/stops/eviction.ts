@@ -9,7 +9,7 @@ export interface Eviction {
   remedy?: string;
 }
 
-/** `limited`: the containers with a limit for the disk; empty if they are not known. */
+/** Explains the message of an eviction. `limited`: the containers with a limit for the disk; empty if they are not known. */
 export function evictionOf(message: string, limited: readonly string[]): Eviction {
   const [, volume, size] = /EmptyDir volume "(.+)" exceeds the limit "(.+)"/.exec(message) ?? [];
   if (volume !== undefined)
@@ -26,7 +26,10 @@ export function evictionOf(message: string, limited: readonly string[]): Evictio
   return { cause: `its node evicted it${why && `, ${why}`}`, evidence: [] };
 }
 
-/** `container`: the one that exceeded its limit; undefined if the containers together exceeded the sum of their limits. */
+/**
+ * Explains an eviction because of a limit for the disk. `container`: the one that exceeded its limit; undefined if the containers together
+ * exceeded the sum of their limits.
+ */
 function diskLimit(container: string | undefined, amount = '', limited: readonly string[]): Eviction {
   const names = container === undefined ? limited : [container];
   const suffix = names.length === 1 ? '' : 's';

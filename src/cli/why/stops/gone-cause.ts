@@ -27,7 +27,9 @@ interface Cause {
   actions: Action[];
 }
 
-/** Returns why the Pod, which no longer exists, was terminated. `steps`: in the order of their times; `began`: the step of this. */
+/**
+ * Returns why the Pod, which no longer exists, was terminated. `steps`: in the order of their times; `began`: the step TerminationBegan.
+ */
 export function causeOf(subject: Subject, steps: readonly Transition[], began: Transition): Cause {
   const taint = evictedFor(subject);
   if (taint !== undefined) return { ...taint, actions: [] };

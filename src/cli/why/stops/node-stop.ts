@@ -32,7 +32,10 @@ export function stopOf(
   return step.message === undefined ? stopForLoss(subject, step) : stopFor(subject, shown, step, step.message);
 }
 
-/** Returns the stop if `step` belongs to the stop of a run whose sandbox was lost. The run was alive, so the machine had not stopped. */
+/**
+ * Returns why the node stopped the run, if `step` belongs to the stop of a run whose sandbox was lost. The run outlived the sandbox, so the
+ * machine had not stopped.
+ */
 function stopForLoss({ transitions }: Pick<Subject, 'transitions'>, step: Transition): NodeStop | undefined {
   if (!isOfLostSandbox(step, transitions)) return undefined;
   const message = 'its sandbox was lost';
@@ -50,7 +53,7 @@ function stopForLoss({ transitions }: Pick<Subject, 'transitions'>, step: Transi
 const isOfRun = (step: Transition, { name }: Named, run?: Pick<Transition, 'attempt'>): boolean =>
   step.container === name && (run?.attempt === undefined || step.attempt === undefined || step.attempt === run.attempt);
 
-/** `step`: a step of the run that shows the stop. `why`: the reason as in a StopSignal or in the Event Killing. */
+/** Explains a stop. `step`: a step of the run that shows the stop. `why`: the reason as in a StopSignal or in the Event Killing. */
 function stopFor(
   subject: Pick<Subject, 'events' | 'transitions'>,
   shown: Named,
@@ -111,7 +114,10 @@ const isStopStep = (step: Transition): boolean =>
 const isProbeStop = ({ type, reason }: Transition): boolean =>
   type === 'ProbeFailing' && (reason === 'startup' || reason === 'liveness');
 
-/** Returns why the node is stopping the current run of the container, although the Pod is not ending; undefined if it does not. */
+/**
+ * Returns why the node is stopping the current run of the container, although the Pod is not ending; undefined if the node does not stop
+ * it, or if neither the record nor an Event says why.
+ */
 export function currentStop(subject: Living, shown: Named): NodeStop | undefined {
   const last = lastStopStep(subject, shown);
   if (last === undefined) return undefined;

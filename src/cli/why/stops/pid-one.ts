@@ -72,7 +72,7 @@ const WORD = String.raw`(?:'[^']*'|"(?:\\.|[^"\\])*"|[^\s;&|'"])+`;
 const TRAP = new RegExp(String.raw`\btrap[^\S\n]+(?:--[^\S\n]+)?(${WORD})((?:[^\S\n]+\w+)+)`, 'g');
 const EMPTY = /^(''|"")$/;
 
-/** Returns the action, with its quotes, of the last trap that the shell sets for TERM; undefined if it sets none. */
+/** Returns the action, with its quotes, of the last trap that the shell sets for TERM; undefined if it sets none, or resets the trap. */
 function trapOf(words: readonly string[]): string | undefined {
   if (!isShell(words)) return undefined;
   const traps = [...words.join(' ').matchAll(TRAP)];
