@@ -9,21 +9,24 @@ import { realFolder } from '../../platform/files.ts';
 import { processAgeMillis } from '../../platform/processes.ts';
 
 export interface EngineStart {
-  /** Undefined if the user may not read the data folder. */
+  /** The name of the engine's node; undefined if the user may not read the data folder. */
   nodeName: string | undefined;
   startedAt: Millis;
   now: Millis;
-  /** The endpoint of the machine's runtime; undefined if the engine uses a private containerd. */
+  /** The endpoint of the machine's runtime; undefined if the engine uses a private containerd, or if this is not known. */
   runtimeEndpoint?: string | undefined;
 }
 
-/** The node of an engine has not reported its state since the engine started. */
+/** A node that has not reported its state since its engine started: the time of its last report, and of the start. */
 export interface UnreportedNode {
   reportedAt: Millis;
   startedAt: Millis;
 }
 
-/** Returns undefined if no engine runs in the folder on this machine, or if this user cannot see its process. */
+/**
+ * Returns when the engine of the folder has started; undefined if no engine runs there on this machine, or if this user cannot see its
+ * process.
+ */
 export function engineStartOf(folder: string, now: Millis): EngineStart | undefined {
   const dataDir = realFolder(folder);
   const owner = visibleOwner(dataDir);
@@ -58,8 +61,8 @@ const RESOLUTION_MILLIS: Millis = 1000;
 
 /**
  * Returns when the engine of the node has started. Returns undefined for the engine of another node, and for one older than START_MILLIS,
- * because its clock does not follow changes of the machine's clock: if the machine's clock was set forward since the start, all reports
- * seem to be from before the start.
+ * because the clock of an engine does not follow changes of the machine's clock: if the machine's clock was set forward since the start,
+ * all reports seem to be from before the start.
  */
 export function recentStart(node: Node, { nodeName, startedAt, now }: EngineStart): Millis | undefined {
   const isOther = nodeName !== undefined && nodeName !== node.metadata.name;
@@ -67,8 +70,9 @@ export function recentStart(node: Node, { nodeName, startedAt, now }: EngineStar
 }
 
 /**
- * Returns undefined if the node has reported its state since the start of the engine, or if there is no recentStart(). A node agent reports
- * the state of its node when it starts. Until then, all facts about the node and its Pods are those of a former engine.
+ * Returns when the node last reported its state if that was before the start of the engine; undefined if the node has reported since or
+ * never, or if there is no recentStart(). A node agent reports the state of its node when it starts. Until then, all facts about the node
+ * and its Pods are from the previous engine.
  */
 export function unreportedNode(node: Node, engine: EngineStart): UnreportedNode | undefined {
   const startedAt = recentStart(node, engine);

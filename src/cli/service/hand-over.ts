@@ -10,7 +10,10 @@ export const systemctl = (...args: string[]): Promise<string> => runCommandOk('s
 export const servicePid = async (run = systemctl): Promise<number> =>
   Number(await run('show', '--property=MainPID', '--value', ENGINE_UNIT));
 
-/** Lets systemd run the engine, without waiting for its start. First stops an engine that systemd does not run. */
+/**
+ * Lets systemd run the engine, without waiting for its start. First stops an engine that systemd does not run. `mustRestart`: restarts an
+ * engine that systemd already runs.
+ */
 export async function handOver(dataDir: string, mustRestart: boolean, run = systemctl): Promise<void> {
   // An interrupt between the two engines would leave the Pods without one.
   const ignore = (): void => undefined;
@@ -19,7 +22,8 @@ export async function handOver(dataDir: string, mustRestart: boolean, run = syst
     await run('daemon-reload');
     const owner = dataDirOwner(dataDir);
     if (owner === undefined || owner !== (await servicePid(run))) {
-      // systemd may be restarting the service, whose engine fails beside the other one. It would lock the data folder when that one stops.
+      // systemd may be restarting the service, whose engine fails while the other engine runs. Without this stop, the engine of the service
+      // would lock the data folder as soon as the other engine stops.
       await run('stop', ENGINE_UNIT);
       await stopEngine(dataDir);
     } else if (mustRestart) await run('restart', '--no-block', ENGINE_UNIT);

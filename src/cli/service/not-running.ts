@@ -20,7 +20,7 @@ import { otherFolders, readableFolders } from '../kubeconfig/engine-folders.ts';
 import { START_MILLIS } from './engine-start.ts';
 import { runsAsService, type ServiceState, serviceState } from './service-state.ts';
 
-/** An undefined `dataDir` stands for the default folder. */
+/** Returns the command that starts the engine. An undefined `dataDir` means the default folder. */
 export function startCommand(
   dataDir: string | undefined,
   env: NodeJS.ProcessEnv,
@@ -161,8 +161,8 @@ export const engineStarts = (dataDir: string, pid: number): string =>
   `lifepod is starting in ${dataDir} (PID ${pid}): try again when it is ready`;
 
 /**
- * Returns the sentence about an engine whose API does not answer because the engine is starting or stopping; undefined if it is not known
- * to do so. `refuses`: the API refuses connections. A service whose API accepts them has started.
+ * Returns the sentence about an engine whose API does not answer because the engine is starting or stopping; undefined if neither is known.
+ * `refuses`: the API refuses connections. A service whose API accepts them has started.
  */
 export function changingNow(
   dataDir: string,

@@ -19,7 +19,7 @@ export function takeNotifySocket(env: NodeJS.ProcessEnv): string | undefined {
   return socket === '' ? undefined : socket;
 }
 
-/** Never rejects: logs a failure, because the engine works without the report. */
+/** Reports to systemd that the API listens. Never rejects: logs a failure, because the engine works without the report. */
 export async function notifyListening(socket: string, log: Log): Promise<void> {
   try {
     await runCommandOk('systemd-notify', ['--ready', `--pid=${process.pid}`], {

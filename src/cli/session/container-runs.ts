@@ -51,7 +51,7 @@ export function failedStartOf({ name, status }: PodContainer, { ran }: Container
 
 export interface CrashLoop {
   text: string;
-  /** Several texts may have the same cause: the user needs to read one of them. */
+  /** Several texts may have the same cause. The user needs to read only one of them. */
   cause: string;
   /** Identifies the run that has ended, within its Pod. */
   run: string;

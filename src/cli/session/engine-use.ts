@@ -233,9 +233,9 @@ export async function loadDown(): Promise<typeof import('../down.ts').down> {
 }
 
 /**
- * Ends the session's use of the engine, and stops an engine that no session needs any more. `isClean`: all objects of the session are
- * deleted. Otherwise the record remains, so that another process can delete them. Resolves with whether this has succeeded. Otherwise
- * reports the error.
+ * Ends the session's use of the engine. If all objects of the session are deleted (`isClean`), removes its record, and stops an engine of
+ * sessions that no session needs any more. Otherwise keeps the record, so that another process can delete the objects. If this fails,
+ * reports the error and resolves with false.
  */
 export async function leaveEngine(
   dataDir: string,
@@ -261,7 +261,7 @@ export async function leaveEngine(
   }
 }
 
-/** The caller has locked the gate. */
+/** Stops a session's engine unless sessions or Pods need it (see onlyFinalizersLeft()). The caller has locked the gate. */
 async function stopUnused(dataDir: string, { say, detail }: Output): Promise<void> {
   if (dataDirOwner(dataDir) === undefined || !isSessionEngine(dataDir)) return;
   if (hasLiveSessions(dataDir)) {

@@ -48,7 +48,7 @@ export function nextDeletes(dataDir: string, left: string): string {
   return `the next '${engine('up FILE')}' or '${engine('down')}' deletes ${left}${reinstall}`;
 }
 
-/** Returns what remains when a session leaves without waiting. */
+/** Returns a sentence about what remains when a session leaves without waiting. */
 export function leftBehind(dataDir: string): string {
   if (mayLeaveObjects(dataDir)) return nextDeletes(dataDir, 'what is left');
   const { engine, reinstall } = hintsFor({ dataDir }, process.env);
@@ -56,7 +56,9 @@ export function leftBehind(dataDir: string): string {
   return `nothing that the session has created is left${end}`;
 }
 
-/** The handlers remain installed, so that no signal ends the process early. */
+/**
+ * Passes signals, and errors of standard output, to `interrupts`. The handlers remain installed, so that no signal ends the process early.
+ */
 export function handleSignals(interrupts: Interrupts): void {
   for (const [name, code] of Object.entries(SIGNAL_CODES)) {
     process.on(name, () => {

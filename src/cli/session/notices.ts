@@ -143,13 +143,19 @@ export interface Notices {
   crashLoops(pod: Pod, runs: ContainerRuns): Promise<void>;
   /** Reports, once, that the Pod has failed by itself, after its logs are printed. Does nothing for other Pods. */
   failure(seen: Seen<Pod>): Promise<void>;
-  /** Reports, once, that the Job has failed, after the logs of its `pods` are printed. Does nothing for other Jobs. */
+  /**
+   * Reports, once, that the Job has failed, after the logs of its `pods` are printed. Does nothing for a Job that has not failed or is
+   * being deleted.
+   */
   jobFailure(job: Job, pods: readonly Pod[]): Promise<void>;
-  /** Prints why a workload of the session, or an object that it owns, cannot create Pods, once for each cause. */
+  /**
+   * Prints why a workload of the session, or an object that it owns, cannot create Pods, once for each cause. Does nothing for a cause that
+   * usually passes soon.
+   */
   refusal(workload: Root, namespace: string, refusal: Refusal): void;
 }
 
-/** A controller replaces a failed Pod, and a deleted Pod is expected to end. */
+/** Returns whether the failure of the Pod is to be reported: a controller replaces a failed Pod, and a deleted Pod is expected to end. */
 const failsByItself = ({ object, isGone }: Seen<Pod>): boolean =>
   !isGone &&
   object.status?.phase === 'Failed' &&

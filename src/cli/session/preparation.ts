@@ -18,7 +18,7 @@ const [SANDBOX, VOLUMES, SANDBOX_CHANGED] = ['FailedCreatePodSandBox', 'FailedMo
 /** Field selectors. They select all Events for which isAboutPreparation() may be true. */
 export const PREPARATION_EVENTS = ['type=Warning', `reason=${SANDBOX_CHANGED}`];
 
-/** `before`: the last Event for which the result was true. */
+/** Returns whether the Event is about the preparation of its Pod. `before`: the previous Event about the preparation of this Pod. */
 export function isAboutPreparation({ reason }: CoreV1Event, before: CoreV1Event | undefined): boolean {
   // The remains of a sandbox whose creation failed also cause SandboxChanged.
   if (reason === SANDBOX_CHANGED) return before?.reason !== SANDBOX;
@@ -78,7 +78,10 @@ const sandboxCondition = (pod: Pod) =>
 const isPrepared = (pod: Pod): boolean =>
   sandboxCondition(pod) !== undefined || podContainers(pod).some(({ status }) => (status?.containerID ?? '') !== '');
 
-/** A new sandbox is ready for a moment even if it ends at once. */
+/**
+ * Returns whether the new sandbox seems intact. It is ready for a moment even if it ends at once, so its age or a run of a container
+ * decides.
+ */
 function isSandboxIntact(pod: Pod, now: Millis): boolean {
   const since = parseTime(sandboxCondition(pod)?.lastTransitionTime);
   if (since !== undefined && now - since > INTACT_MILLIS) return true;

@@ -41,7 +41,7 @@ export function createPrefixes({
   };
 }
 
-/** `signal` ends all logs. `complain` gets a line about each log that cannot be read. */
+/** Returns functions that print the logs of Pods until `signal` aborts. `complain` gets a line about each log that cannot be read. */
 export function createSessionLogs(
   client: HttpClient,
   format: LogFormat,

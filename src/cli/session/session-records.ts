@@ -4,7 +4,8 @@
  * Reads and writes the folder `sessions` of the data folder: the file `gate`, and a file for each session, named after its ID, that lists
  * what the session may have created.
  * Invariants:
- *  1. A session keeps its file locked while it lives. A file without a lock is that of a session that was killed.
+ *  1. A session keeps its file locked while it lives. A file without a lock is from a session that was killed or could not delete its
+ *     objects.
  *  2. The file names a kind before the session creates an object of it, so that another process can find and delete every object.
  *  3. A session joins and leaves with the gate locked, so that an engine is not stopped while another session begins to use it.
  */
@@ -77,14 +78,14 @@ export async function lockGate(dataDir: string, signal: AbortSignal): Promise<Fi
   }
 }
 
-/** Does nothing if records remain. The caller has locked the gate. */
+/** Removes the gate and its folder; does nothing if records remain. The caller has locked the gate. */
 export function removeGate(dataDir: string): void {
   if (idsIn(dataDir).length > 0) return;
   rmSync(pathOf(dataDir, GATE), { force: true });
   removeIfEmpty(folderOf(dataDir));
 }
 
-/** The caller has locked the gate. */
+/** Creates and locks the record of a new session of this process. The caller has locked the gate. */
 export function createRecord(dataDir: string): OwnRecord {
   const id = randomBytes(5).toString('hex');
   const path = pathOf(dataDir, id);
@@ -154,7 +155,10 @@ function isLocked(dataDir: string, id: string): boolean {
 
 export const removeRecord = (dataDir: string, id: string): void => rmSync(pathOf(dataDir, id), { force: true });
 
-/** Returns the records of the sessions that were killed. The caller has locked the gate, and must remove or release each record. */
+/**
+ * Locks and returns the records of the sessions that were killed or could not delete their objects. The caller has locked the gate, and
+ * must remove or release each record.
+ */
 export function claimDeadRecords(dataDir: string): DeadRecord[] {
   return idsIn(dataDir).flatMap((id) => {
     const path = pathOf(dataDir, id);

@@ -85,7 +85,7 @@ export interface Failure {
   cause?: string;
 }
 
-/** Returns the failure of the Pod that failed first; undefined if none has failed. A failed Job without a Pod has the exit code 1. */
+/** Returns the failure of the Pod that failed first, else that of a failed Job, with the exit code 1; undefined if nothing has failed. */
 export function firstFailure({ pods, jobs }: SessionState): Failure | undefined {
   const failed = [...pods.values()].filter((each) => hasFailed(each, jobs));
   const [first] = failed.sort((a, b) => endOf(a.object).localeCompare(endOf(b.object)));
@@ -94,14 +94,14 @@ export function firstFailure({ pods, jobs }: SessionState): Failure | undefined 
   return job && jobFailureOf(job.object);
 }
 
-/** `job` has failed. */
+/** Returns the failure of a Job that has failed. */
 export function jobFailureOf(job: Job): Failure {
   const { reason = 'Failed', message } = job.status?.conditions?.find(({ type }) => type === 'Failed') ?? {};
   const condition = message ? `${reason}: ${message}` : reason;
   return { uid: uidOf(job), title: `job/${job.metadata.name}`, exitCode: 1, condition };
 }
 
-/** `steps` are those of the Pod's record, as far as they are known. */
+/** Returns the failure of a Pod that has failed. `steps`: the steps of its record, as far as they are known. */
 export function failureOf(seen: Seen<Pod>, steps: readonly Transition[] = []): Failure {
   const { object } = seen;
   const common = { uid: uidOf(object), title: `pod/${object.metadata.name}` };
@@ -111,7 +111,7 @@ export function failureOf(seen: Seen<Pod>, steps: readonly Transition[] = []): F
 }
 
 /**
- * Returns whether the Pod was deleted before one of its containers ran: the exit codes are then not those of a program. Returns false if
+ * Returns whether the Pod was deleted before any of its containers ran: the exit codes are then not those of a program. Returns false if
  * the status has another reason, such as Evicted.
  */
 const isDeletedUnstarted = ({ object, isGone }: Seen<Pod>): boolean =>
@@ -169,15 +169,15 @@ function causeOf(pod: Pod, steps: readonly Transition[]): { cause?: string } {
 
 export interface Obstacle {
   text: string;
-  /** Several obstacles of a Pod may have the same cause: the user needs to read one of them. */
+  /** Several obstacles of a Pod may have the same cause. The user needs to read only one of them. */
   cause: string;
   /** Empty if there is no action, or if `text` names the actions. */
   hint: string;
-  /** Whether only a change of the Pod removes the obstacle. */
+  /** Whether the obstacle remains until the user changes the Pod or loads its image. */
   isFinal: boolean;
 }
 
-/** Reasons of `waiting` that last until the Pod is changed. */
+/** Reasons of `waiting` that last until the user changes the Pod or loads its image. */
 const FINAL_REASONS = ['ErrImageNeverPull'];
 /** Reasons of `waiting` that may end without a change of the Pod. */
 const PASSING_REASONS = ['CreateContainerConfigError', 'CreateContainerError', 'RunContainerError'];

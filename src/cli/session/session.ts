@@ -254,8 +254,9 @@ async function refusedFiles(error: unknown, { options, interrupts, say }: Sessio
 }
 
 /**
- * Resolves when the session must end: with 1 if a Pod cannot start, with the exit code of the first failure, with 1 if `lifepod down` has
- * ended a Pod, or with undefined if nothing has failed. If all Pods have ended, waits until their logs are printed.
+ * Resolves when the session must end: with 1 if a Pod or Job cannot start, else with the exit code of the first failure, else with 1 if
+ * `lifepod down` has ended a Pod, else with undefined. If all Pods have ended, waits until their logs are printed. Rejects with the reason
+ * of `lost`.
  */
 async function untilOver(
   watched: WatchedSession,

@@ -125,7 +125,7 @@ class Watched {
   #isComplete = false;
   #hasEndless = false;
   #obstructed: Obstructed = new Map();
-  /** By the UID of the Pod. */
+  /** Facts from earlier statuses of each Pod, by its UID. */
   readonly #runs = new Map<string, ContainerRuns>();
   /** The last Event about the preparation of a Pod, by its UID. The Pod may not have been seen yet. */
   readonly #events = new Map<string, CoreV1Event>();

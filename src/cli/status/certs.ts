@@ -11,7 +11,10 @@ import { engineRunsIn, sayWhichEngine } from '../kubeconfig/which-engine.ts';
 import { certificatesJson, certificateTable, readCertificates } from './certificates.ts';
 import { stoppedText } from './read-engine.ts';
 
-/** If the engine does not run, says so on standard error: certificates may be due for renewal, and the user may mean another engine. */
+/**
+ * Prints when the certificates expire. If the engine does not run, says so on standard error: certificates may be due for renewal, and the
+ * user may mean another engine.
+ */
 export function checkCertificates(dataDir: string, output?: 'json'): void {
   if (isOnlyForRoot(dataDir)) throw new NeedsRootError(`read the data folder ${dataDir}`);
   if (!existsSync(join(dataDir, 'pki')) && dataDirOwner(dataDir) === undefined)

@@ -69,7 +69,7 @@ test('the table of troubles contains every recorded Pod', () => {
   expect(Object.keys(pods)).toHaveLength(25);
 });
 
-/** Without Events and records, which a user may lack the permission to read. */
+/** These cases have no Events and records, as if the user might not read them. */
 test.each<[string, string | undefined]>([
   ['crashing', 'CrashLoopBackOff'],
   ['defer-crashing', 'CrashLoopBackOff'],
@@ -295,7 +295,9 @@ test('a container that the node is stopping for a failed probe or hook is a trou
   expect(podTrouble(stopping({ type: 'ProbeFailing', reason: 'readiness' }))).toBeUndefined();
 });
 
-/** A Pod whose app fails its readiness probe since the node began to stop the app, or the Pod. */
+/**
+ * Returns a Pod whose app has failed its readiness probe. `transitions`: the steps with which the node began to stop the app or the Pod.
+ */
 function unready(transitions: Pick<Transition, 'type' | 'message' | 'reason' | 'deadline'>[]): Living {
   const { pod } = subjectOf('well');
   const [app] = pod.spec?.containers ?? [];

@@ -1,8 +1,8 @@
 /**
  * Decides whether a Pod is well, for `lifepod status`. Pure.
  *
- * A Pod is well if it runs and is ready, if it has succeeded, or if it is starting, pulling, initializing or terminating in time. Without
- * Events or steps, a trouble is found later.
+ * A Pod is well if it runs and is ready, if it has succeeded, or if it is starting, pulling, initializing or terminating in time. If the
+ * user may not read Events or records, some troubles are found later.
  * Invariant: the first of RULES that applies decides. The rules have the order of those of explain(), so that both report the same trouble.
  */
 import { podSummary } from '../../api/core/v1/pod/status/summary.ts';
@@ -39,7 +39,7 @@ export interface PodTrouble {
   since: Millis | undefined;
 }
 
-/** Undefined: the next rule decides. */
+/** Returns undefined if the rule does not apply. The next rule then decides. */
 type Rule = (subject: Living) => PodTrouble | 'well' | undefined;
 
 /** A node may need this time after the deadline of a termination to kill containers and to remove the Pod. */
@@ -147,7 +147,7 @@ const ofReadiness: Rule = (subject) => {
   return isReady && isLate ? { reason: ready.reason || 'NotReady', since } : undefined;
 };
 
-/** The node pulls the image of a defer container long before its turn. */
+/** Reports a defer container that cannot get its image. The node pulls this image long before the turn of the container. */
 const ofEntryImages: Rule = (subject) => {
   for (const { kind, name, status } of shownContainers(subject)) {
     const reason = kind === 'defer' ? waitingProblem(status) : undefined;
@@ -188,7 +188,10 @@ export function podTrouble(subject: Living): PodTrouble | undefined {
   return undefined;
 }
 
-/** Returns since when the Pod has not been ready; its start if it has never been ready, and undefined if it is ready. */
+/**
+ * Returns since when the Pod has not been ready; undefined if it is ready. Without a condition Ready, returns the start of the Pod, or its
+ * creation if it has not started.
+ */
 function unreadySince(subject: Living): Millis | undefined {
   const { metadata, status } = subject.pod;
   const ready = conditionOf(subject, 'Ready');

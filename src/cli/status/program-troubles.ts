@@ -6,7 +6,10 @@ import { readTextIfPresent } from '../../platform/files.ts';
 import { commandLineOf } from '../../platform/processes.ts';
 import { replacement } from '../detached/up-detached.ts';
 
-/** `running`: the commit from which the engine was built; undefined if it is not known. `script`: the program that the engine runs. */
+/**
+ * Returns a sentence if the program of the engine was removed or replaced; none otherwise. `running`: the commit from which the engine was
+ * built; undefined if it is not known. `script`: the program that the engine runs.
+ */
 export function programTroubles(
   dataDir: string,
   pid: number,

@@ -39,8 +39,8 @@ export interface EngineReading {
 }
 
 /**
- * `folder` may be a link. Rejects with a UserError if the engine is not running on this machine, is still starting or has no kubeconfig,
- * and with EACCES if the user may not read the data folder.
+ * Resolves with facts about the engine of the folder, which may be a link. Rejects with a UserError if the engine is not running on this
+ * machine, is still starting or has no kubeconfig, and with EACCES if the user may not read the data folder.
  */
 export async function readEngine(folder: string, now: Millis, ageMillis = processAgeMillis): Promise<EngineReading> {
   const dataDir = realFolder(folder);
@@ -103,7 +103,7 @@ async function staticPodTroubles(dataDir: string, nodeName: string, now: Millis)
   });
 }
 
-/** `record`: undefined if no engine has run in the folder. */
+/** Returns the sentence about an engine that is not running. `record`: undefined if no engine has run in the folder. */
 export function stoppedText(dataDir: string, record: EngineRecord | undefined): string {
   if (record === undefined) {
     const lost = lostText(dataDir);

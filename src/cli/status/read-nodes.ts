@@ -24,7 +24,10 @@ export interface NodeReading {
   unread: string[];
 }
 
-/** Resolves with a sentence if the user may not read the Nodes. `engine` is the engine of this machine. */
+/**
+ * Reads the Nodes and finds their troubles. If the user may not read Nodes, `unread` has a sentence about this. `engine`: the engine of
+ * this machine.
+ */
 export async function readNodes(client: Client, engine?: EngineStart): Promise<NodeReading> {
   try {
     const { items } = await client.resource<Node>(NODES).list();

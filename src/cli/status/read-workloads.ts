@@ -38,7 +38,10 @@ export interface WorkloadReading {
   unread: string[];
 }
 
-/** `namespace`: undefined for all namespaces. `unwell`: the Pods that are reported; a failed Job that has one of them is not. */
+/**
+ * Resolves with the troubles of workloads. `namespace`: undefined for all namespaces. `unwell`: Pods that the report already contains; a
+ * failed Job that has one of these Pods is omitted.
+ */
 export async function readWorkloads(
   client: Client,
   namespace: string | undefined,
@@ -64,7 +67,7 @@ export async function readWorkloads(
   return { troubles: [...found.flat(), ...refused.troubles], unread: [...unread, ...refused.unread] };
 }
 
-/** Returns the failed Jobs without an unwell Pod; of those of a CronJob, only the last one to finish. */
+/** Returns the failed Jobs without an unwell Pod. Of the Jobs of a CronJob, only the last one to finish counts. */
 function failedJobs(jobs: readonly Job[], unwell: readonly KubeObject[]): Job[] {
   const shown = new Set(unwell.map((pod) => controllerOf(pod)?.uid));
   const last = [...Map.groupBy(jobs, (job) => controllerOf(job)?.uid ?? uidOf(job)).values()].map(lastFinished);

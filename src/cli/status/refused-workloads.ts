@@ -1,6 +1,6 @@
 /**
- * Finds the Jobs, StatefulSets and DaemonSets that cannot create their Pods. Their status has no condition for it, so this reads Events:
- * the last failure must be newer than the last success, and the object must still lack Pods.
+ * Finds the Jobs, StatefulSets and DaemonSets that cannot create their Pods. Their status has no condition for this, so readRefused() reads
+ * Events: the last failure must be newer than the last success, and the object must still lack Pods.
  */
 import type { CoreV1Event } from '../../api/generated/types.ts';
 import { EVENTS } from '../../api/resources.ts';
@@ -17,7 +17,7 @@ import type { Trouble } from './report.ts';
 
 const uidOfEvent = ({ involvedObject }: CoreV1Event): string => involvedObject.uid ?? '';
 
-/** `namespace`: undefined for all namespaces. */
+/** Resolves with a trouble for each such workload. `namespace`: undefined for all namespaces. */
 export async function readRefused(
   client: Client,
   namespace: string | undefined,

@@ -54,7 +54,7 @@ async function readReport(options: TargetOptions): Promise<{ report: StatusRepor
   try {
     const { client, namespace } = target;
     const nodes = await readNodes(client, local?.start);
-    // This request has a later deadline than the others, so it is sent only after an answer.
+    // If the server does not answer, only the errors of other requests say what to do, so the version is read after the Nodes.
     const version = await readVersion(client);
     const pods = await readPods({
       client,
