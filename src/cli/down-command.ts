@@ -30,7 +30,7 @@ export const gracePeriodOf = ({ now, gracePeriod }: DownOptions): number | undef
 export const sameCommand = ({ uninstallService }: DownOptions): string =>
   uninstallService === true ? 'down --uninstall-service' : 'down';
 
-/** Returns what an interruption leaves. An engine that the command itself has started does not run any more. */
+/** Returns a phrase about what still runs after an interruption. The command has already stopped an engine that it had started itself. */
 export function stateText(dataDir: string, podsRun = mayRunPods): string {
   if (visibleOwner(dataDir) !== undefined)
     return isStopping(dataDir) ? 'the engine is stopping' : 'Pods that are ending continue to end';

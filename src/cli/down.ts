@@ -205,7 +205,8 @@ export async function downWithoutPods(dataDir: string, say: Say): Promise<void> 
 }
 
 /**
- * Resolves with whether a stopped engine has Pods in its store, or in the folder `pods` of running Pods. The caller has a turn of its own.
+ * Resolves with whether a stopped engine has Pods in its store, or in the folder `pods` of running Pods. The caller must have a turn of its
+ * own (Turn.own()).
  */
 async function hasPods(dataDir: string): Promise<boolean> {
   const lock = lockDataDir(dataDir, 'down');
@@ -222,7 +223,7 @@ async function hasPods(dataDir: string): Promise<boolean> {
   }
 }
 
-/** Resolves with the error if no Pod runs, and a full disk prevents opening the store. */
+/** Like hasPods(), but resolves with the error if no Pod runs, and a full disk prevents opening the store. */
 const hasPodsUnlessFull = (dataDir: string): Promise<boolean | StorageFullError> =>
   hasPods(dataDir).catch((error: unknown) => {
     if (error instanceof StorageFullError) return error;

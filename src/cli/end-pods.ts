@@ -29,7 +29,10 @@ const SOONER = ': to end them sooner, press Ctrl+C, and type the command again w
 const remaining = (pods: readonly { name: string }[]): string =>
   pods.length === 0 || pods.length > MOST_NAMED ? '' : `; waiting for ${pods.map(({ name }) => name).join(', ')}`;
 
-/** `isOwn`: the grace periods are the Pods' own. */
+/**
+ * Returns a line about how long the Pods may take to end; none for a single Pod whose grace period is short or was set by the user.
+ * `isOwn`: the grace periods are the Pods' own.
+ */
 function waitLines(graces: readonly number[], isOwn: boolean): string[] {
   const longest = Math.max(...graces);
   const sooner = isOwn && longest > LONG_SECONDS ? SOONER : '';
@@ -179,7 +182,7 @@ export async function runtimeIdle(
   }
 }
 
-/** Resolves with the number of Pods that had a sandbox or container. */
+/** Stops and removes all sandboxes, with their containers. Resolves with the number of Pods that had a sandbox or container. */
 export async function removeRest(runtime: ContainerRuntime, signal: AbortSignal): Promise<number> {
   const rest = [...(await runtime.observeAll(signal)).values()];
   for (const { id } of rest.flatMap(({ sandboxes }) => sandboxes)) {

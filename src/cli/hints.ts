@@ -35,7 +35,7 @@ export interface HintOptions {
   /** Whether the server may be an engine with an unknown data folder. */
   isFolderUnknown?: boolean;
   server?: string | undefined;
-  /** A function, because systemd may be slow. */
+  /** Returns whether systemd runs the engine. A function, because systemd may be slow to answer. */
   isService?: () => boolean;
   /** Whether the user has other engines, so that a command that names no data folder might reach another engine. */
   isOneOfSeveral?: boolean;

@@ -29,7 +29,10 @@ import { loadProgress } from './progress/load-progress.ts';
 import { closedBySudo, STANDARD_INPUT, withArchiveFrom } from './progress/standard-input.ts';
 import { terminalLine } from './progress/terminal-line.ts';
 
-/** Waits until a starting engine has started: its runtime may not listen yet, and the record may name that of the engine before. */
+/**
+ * Waits until a starting engine has started: before that, its runtime may not listen, and the record may name the runtime of the previous
+ * engine.
+ */
 async function endpointOf(dataDir: string): Promise<string> {
   requireRunning(dataDir);
   await engineStarted(dataDir);

@@ -107,7 +107,8 @@ export interface WantedImage {
 
 /**
  * Returns the image that the message of the waiting container quotes, which is that of a volume or of the container; the image of the
- * container if the message quotes none. If both have this image, returns the one that is pulled although it is on the node.
+ * container if the message quotes none. If both have this image, returns the volume only if no container runs yet, and the volume alone has
+ * the pull policy that leads to the message: Never for ErrImageNeverPull, else Always.
  * Source: the messages of the node, which quote the reference, and those of the runtimes, which quote its complete form.
  */
 export function wantedImage(pod: Pod, waiting: Waiting): WantedImage {
@@ -125,7 +126,7 @@ export function wantedImage(pod: Pod, waiting: Waiting): WantedImage {
   return volume === undefined ? { reference: own } : { reference: volume.image?.reference ?? '', volume };
 }
 
-/** The volumes of a Pod with a running container are mounted. */
+/** Returns whether a container of the Pod runs. If so, the volumes are mounted, so the Pod does not wait for the image of a volume. */
 const isAnyRunning = (pod: Pod): boolean =>
   podContainers(pod).some(({ status }) => status?.state?.running !== undefined);
 
@@ -157,7 +158,10 @@ function sameVolume(pod: Pod, waiting: Waiting): Volume | undefined {
   );
 }
 
-/** A reference that is not valid has no complete form, and messages quote it as it is. */
+/**
+ * Returns the complete form of the reference; undefined for none. A reference that is not valid has no such form, and messages quote it as
+ * it is.
+ */
 const completed = (reference = ''): string | undefined =>
   referenceError(reference) === undefined ? normalizeReference(reference) : reference || undefined;
 

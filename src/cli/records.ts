@@ -38,7 +38,7 @@ export const podName = (given: string): string => given.replace(/^(pods?|po)\//,
 /**
  * Finds the life of a Pod by its name in the namespace, else by at least the first 4 characters of its UID in any namespace. Prefers the
  * existing Pod, then the one whose record has the newest step. Rejects with a UserError if no Pod or several UIDs match, or if the user may
- * not read the Pods or records.
+ * not read Pods or, for a Pod that does not exist, its records.
  */
 export async function findLife(client: Client, namespace: string, reference: string, hints: Hints): Promise<PodLife> {
   const name = podName(reference);

@@ -50,8 +50,8 @@ export const interruptedText = (hints: Hints): string =>
   `interrupted: the engine continues to end its Pods; '${hints.engine('shutdown-node')}' waits for it again`;
 
 /**
- * Resolves with undefined if the engine exited before it had ended the Pods. Rejects with a UserError if the engine does not start, or runs
- * in a container or on another machine.
+ * Ends the Pods and the engine. Resolves with the outcome that the engine has recorded; with undefined if the engine exited before it had
+ * ended the Pods. Rejects with a UserError if the engine does not start, or runs in a container or on another machine.
  */
 async function shutDownEngine(dataDir: string, hints: Hints): Promise<ShutdownOutcome | undefined> {
   let pid = dataDirOwner(dataDir);
@@ -64,7 +64,7 @@ async function shutDownEngine(dataDir: string, hints: Hints): Promise<ShutdownOu
   const released = untilReleasedBy(dataDir, pid, new AbortController().signal);
   say(`ending the Pods and the engine (PID ${pid})`);
   sendSignal(pid, SHUT_DOWN_NODE);
-  // Until now, startDetached() has handled SIGINT: it stops the engine that it starts.
+  // While startDetached() waits for an engine that it starts, it handles SIGINT by stopping this engine.
   const interrupt = (): void => {
     process.stderr.write(`lifepod: ${interruptedText(hints)}\n`);
     process.exit(SIGNAL_CODES.SIGINT);

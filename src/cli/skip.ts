@@ -39,7 +39,7 @@ export async function skipEntry(source: PodSource, given: string, entry: string)
   return outcome(pod, entry);
 }
 
-/** Returns a sentence about the effect on the entry. The Pod is as it was before the request. */
+/** Returns a sentence about the effect on the entry. The first argument is the Pod before the request. */
 export function outcome({ metadata, status }: Pod, entry: string): string {
   const own = status?.deferContainerStatuses?.find(({ name }) => name === entry);
   const subject = `defer container ${entry} of Pod ${metadata.name}`;

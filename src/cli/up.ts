@@ -53,8 +53,8 @@ function prepareProcess(): void {
 
 /**
  * Runs the engine. Ends the process when the engine has stopped after SIGTERM, SIGINT or a shutdown of the node. With --shutdown-on-stop,
- * SIGTERM and SIGINT shut the node down. A second SIGTERM or SIGINT ends the process immediately. If the engine does not start, reports
- * that to the process that waits for the engine, or rejects if there is none.
+ * SIGTERM and SIGINT shut down the node of a started engine. A second SIGTERM or SIGINT ends the process immediately. If the engine does
+ * not start, reports that to the process that waits for the engine, or rejects if there is none.
  */
 export async function up(options: UpOptions): Promise<void> {
   prepareProcess();
@@ -169,7 +169,7 @@ const PRINTED_NOTICES: Notices = {
   warn: (line) => void process.stderr.write(`warning: ${line}\n`),
 };
 
-/** A program can then read all of standard error as JSON. */
+/** Reports sentences as log entries, so that a program can read all of standard error as JSON. */
 const loggedNotices = ({ info, warn }: Log): Notices => ({ say: (line) => info(line), warn: (line) => warn(line) });
 
 export type EngineStop = 'pods-run' | 'no-pods' | 'pods-ended' | 'node-shut-down';

@@ -1,4 +1,4 @@
-/** Writes a backup, durably and atomically: a file with its name is complete, whenever the process is killed. */
+/** Writes a backup durably and atomically: a file with the name of a backup is complete, even if the process was killed while it wrote. */
 import { createHash } from 'node:crypto';
 import { createReadStream, createWriteStream, openSync, readdirSync, renameSync, rmSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
@@ -23,8 +23,8 @@ export async function describeSource(source: Source): Promise<BackedUpFile> {
 }
 
 /**
- * Writes the backup to `file` with mode 0600, and replaces an older one only when the new one is complete. Leaves nothing if this fails or
- * `signal` aborts. Removes the incomplete files that killed processes have left for a backup of this name.
+ * Writes the backup to `file` with mode 0600, and replaces an older one only when the new one is complete. If writing fails or `signal`
+ * aborts, leaves no new file. Removes the incomplete files that killed processes have left for a backup of this name.
  */
 export async function writeArchive(
   file: string,
@@ -51,7 +51,10 @@ export async function writeArchive(
   }
 }
 
-/** Rejects if `written` rejects, because nothing reads from the archive afterwards. */
+/**
+ * Adds all files to the archive. Rejects as soon as `written` rejects: nothing reads from the archive any more, so the next entry would
+ * never end.
+ */
 async function addAll(
   tar: Pack,
   manifest: Manifest,

@@ -44,8 +44,8 @@ export interface BackupOptions {
 }
 
 /**
- * If `signal` aborts, no new file remains. Rejects with a UserError if no engine has run in the folder, if the file exists and `force` is
- * false, if the file exists and is not a backup, or if the file cannot be created.
+ * Writes the backup. If `signal` aborts, no new file remains. Rejects with a UserError if no engine has run in the folder, if the file
+ * exists and `force` is false, if the file exists and is not a backup, or if the file cannot be created.
  */
 export async function backup(
   file: string,
@@ -101,7 +101,10 @@ function targetOf(file: string): string {
   return realpathSync(file);
 }
 
-/** Throws a UserError for a file that is not a backup even with `force`, because a mistyped name or a link may lead to any file. */
+/**
+ * Rejects with a UserError if the existing file must not be replaced: it is not a backup, or `force` is false. Even with `force`, a file
+ * that is neither empty nor a backup remains, because a mistyped name or a link may lead to any file.
+ */
 async function checkReplaceable(file: string, target: string, force: boolean): Promise<void> {
   if (statSync(target).size > 0 && !(await isBackup(target))) {
     const which = target === resolve(file) ? file : `${file} leads to ${target}, which`;
@@ -110,7 +113,10 @@ async function checkReplaceable(file: string, target: string, force: boolean): P
   if (!force) throw new UserError(`the file ${file} exists already: choose another file, or replace it with --force`);
 }
 
-/** `keyConfig`: the file of the administrator with the keys, or '' if the data folder has them. */
+/**
+ * Writes the backup, and resolves with its manifest. `keyConfig`: the file in which the administrator keeps the keys; '' if the keys are in
+ * the data folder.
+ */
 async function backUp(file: string, dataDir: string, keyConfig: string, signal: AbortSignal): Promise<Manifest> {
   const created = new Date().toISOString();
   const { sources, keys } = await copyWithKeys(dataDir);

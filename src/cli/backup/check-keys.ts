@@ -26,7 +26,7 @@ export async function checkKeys(dataDir: string, storeCopy: string, keys: string
   }
 }
 
-/** A running engine has the keys in its memory. */
+/** Returns what the user can do. A running engine still has the keys in its memory, although the file is missing or has other keys. */
 const remedyFor = (dataDir: string): string =>
   dataDirOwner(dataDir) === undefined
     ? `restore the file from a backup. If it is lost, '${rootCommand('secrets discard', dataDir)}' deletes these values`

@@ -1,5 +1,5 @@
 /**
- * `lifepod restore`: replaces the store, the keys, the settings and the static Pods of a data folder by those of a backup.
+ * `lifepod restore`: replaces the store, the keys, the settings and the static Pods of a data folder with those of a backup.
  *
  * Invariants:
  *  1. The whole backup has been verified before anything is created. Each file is verified again when it is extracted.
@@ -125,7 +125,7 @@ export async function restore(
   print(`start the engine with '${hintsFor({ dataDir }, process.env).start()}'`);
 }
 
-/** A missing parent of a new data folder probably means that the path is mistyped. */
+/** Throws a UserError if the parent of a new data folder is missing, because the path is then probably mistyped. */
 function checkParent(dataDir: string): void {
   const parent = dirname(resolve(dataDir));
   if (existsSync(parent)) return;
@@ -152,7 +152,7 @@ function removeNew(dataDir: string): void {
   rmdirSync(dataDir);
 }
 
-/** Resolves with the paths of the volumes in the backup. */
+/** Extracts the backup to the folder of the replacement. Resolves with the paths of the volumes in the backup. */
 async function prepare(file: string, dataDir: string, { files }: Manifest, signal: AbortSignal): Promise<string[]> {
   const folder = prepareReplacement(dataDir);
   await readArchive(file, (each, content) => extractTo(folder, each, content, signal));

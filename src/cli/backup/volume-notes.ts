@@ -14,8 +14,8 @@ import { openLmdbStore } from '../../store/lmdb/lmdb-store.ts';
 const MAX_NAMED = 5;
 
 /**
- * Resolves with the paths of the volumes in the store of the folder, which no engine uses. `configFile`: the file with the keys of
- * encrypted objects, or '' for that of the folder. Omits volumes that cannot be decrypted.
+ * Resolves with the paths of the volumes in the store of the folder, which no engine uses. `configFile`: the file with the keys that
+ * decrypt objects; '' for the key file in the folder. Omits volumes that cannot be decrypted.
  */
 export async function volumePaths(folder: string, configFile: string): Promise<string[]> {
   // On another machine, the administrator may not have copied the file with the keys yet.
@@ -44,7 +44,7 @@ export async function volumePaths(folder: string, configFile: string): Promise<s
 const pathOf = ({ metadata, spec }: PersistentVolume): string | undefined =>
   metadata.annotations?.[PROVISIONED_BY] === LOCAL_PATH_PROVISIONER ? spec?.local?.path : undefined;
 
-/** Returns sentences about volumes whose folders are missing, or belong to another data folder. */
+/** Returns sentences about volumes whose folders are missing, or are outside of this data folder. */
 export function volumeNotes(paths: readonly string[], dataDir: string): string[] {
   const missing = paths.filter((path) => !existsSync(path));
   const own = join(resolve(dataDir), 'volumes');

@@ -21,7 +21,7 @@ export async function completeWords(program: Command, words: readonly string[]):
   process.stdout.write(`${answer.join('\n')}\n`, () => process.exit(0));
 }
 
-/** Rejects if the names cannot be found within PATIENCE_MILLIS. */
+/** Resolves with the lines to print. Rejects if the names cannot be found within PATIENCE_MILLIS. */
 export async function answers(program: Command, words: readonly string[]): Promise<string[]> {
   const found = suggest(program, words);
   if (found.kind === 'files' || found.kind === 'folders') return [`:${DIRECTIVES[found.kind]}`];

@@ -71,7 +71,7 @@ interface Read {
   isAfterDashes: boolean;
 }
 
-/** The last word may be empty. `words` are the words after the name of the program. */
+/** Returns what completes the last of `words`, the words after the name of the program. The last word may be empty. */
 export function suggest(program: Command, words: readonly string[]): Suggestion {
   const typed = words.at(-1) ?? '';
   const read = readWords(program, words.slice(0, -1));

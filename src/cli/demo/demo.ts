@@ -63,7 +63,7 @@ export async function demo(): Promise<void> {
     say(`removed ${dataDir}; the demo took ${((performance.now() - begin) / 1000).toFixed(1)} s`);
 }
 
-/** A failed first start has removed its engine record, and needs no `lifepod down`. */
+/** Ends the engine, and removes the data folder. A failed first start has removed its engine record, and needs no `lifepod down`. */
 async function cleanUp(dataDir: string, report: (line: string) => void): Promise<void> {
   if (readEngineRecord(dataDir) !== undefined) {
     report('\n$ lifepod down');

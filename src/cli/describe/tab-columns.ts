@@ -17,7 +17,7 @@ export function tabColumns(lines: readonly string[]): string[] {
   );
 }
 
-/** The lines are those from `begin` (inclusive) to `end` (exclusive). */
+/** Sets the widths of the cells from `column` on, in the lines from `begin` (inclusive) to `end` (exclusive). */
 function layOut(
   cells: readonly string[][],
   widths: readonly number[][],

@@ -71,7 +71,7 @@ export async function startUnlessRunning(
   options: UpOptions,
   signal?: AbortSignal,
 ): Promise<ReadyEngine | { pid: number }> {
-  // A second process would find this out, too, but only when it has loaded its code, which takes long on a busy machine.
+  // A second process would also find the running engine, but only after it has loaded its code, which takes long on a busy machine.
   const running = visibleOwner(options.dataDir);
   if (running !== undefined && !isStopping(options.dataDir)) {
     await refuseRuntimeChange(options, settledRecord(options.dataDir), nodePlatform('error'));

@@ -6,7 +6,7 @@ import { mayRunPods } from '../service/not-running.ts';
 import { InterruptedError } from '../signals.ts';
 import { stopText } from '../up.ts';
 
-/** Returns `failure` itself if it is another error, if nothing remains, or if another engine runs in the folder. */
+/** Returns `failure` itself if it is not an InterruptedError, if nothing remains, or if another engine runs in the folder. */
 export function withRemains(failure: unknown, dataDir: string, env = process.env): unknown {
   if (!(failure instanceof InterruptedError)) return failure;
   try {

@@ -8,7 +8,10 @@ import { pause } from '../../platform/pause.ts';
 import { sendSignal } from '../../platform/processes.ts';
 import { type Patience, sendPatiently } from '../delete-patiently.ts';
 
-/** Asks an engine of an older lifepod, which does not serve END_WORKLOADS_PATH. Its workloads do not run again after an interruption. */
+/**
+ * Asks an engine of an older lifepod, which does not serve END_WORKLOADS_PATH, to end its workloads. If `lifepod down` is interrupted, such
+ * an engine does not run its workloads again.
+ */
 const OLDER_SIGNAL = 'SIGUSR2';
 
 /** How long to wait after a lost connection, so that connections that are lost immediately do not flood the engine with requests. */
@@ -21,8 +24,8 @@ export interface Asking extends Patience {
 
 /**
  * Resolves when the controllers of the engine create no more Pods, and its static Pods are ending. The request stays open until the signal
- * aborts or this process ends, even by kill -9; then the engine runs its workloads again. If the connection is lost before, asks again.
- * Rejects if the signal aborts before the engine answers. `gracePeriodSeconds` replaces the grace periods of static Pods.
+ * aborts or this process ends, even by kill -9; then the engine runs its workloads again. If the connection is lost while the request is
+ * open, asks again. Rejects if the signal aborts before the engine answers. `gracePeriodSeconds` replaces the grace periods of static Pods.
  */
 export async function askToEnd(
   client: HttpClient,

@@ -53,7 +53,10 @@ function ofKubectl(message: string, name: string, words: readonly string[]): str
   return isMeant ? `${problem} (did you mean 'kubectl ${words.map(shellQuoted).join(' ')}'?)` : undefined;
 }
 
-/** commander suggests only commands of about the same length, so an abbreviation could lead to another command. */
+/**
+ * Returns the message about an unknown command with the commands that the user may mean; undefined if there are none. commander suggests
+ * only commands of about the same length, so an abbreviation could lead to another command.
+ */
 function misspelled(message: string, name: string, children: readonly Command[]): string | undefined {
   const [, problem, given = '', list] =
     /^(unknown command '(.*)')(?:\s*\n\(Did you mean (?:one of )?(.*)\?\))?$/s.exec(message) ?? [];
@@ -66,7 +69,10 @@ function misspelled(message: string, name: string, children: readonly Command[])
   return `${problem} (did you mean ${commands.join(' or ')}?)`;
 }
 
-/** commander suggests only options of about the same length. */
+/**
+ * Returns the message about an abbreviated option with the options that the user may mean; undefined if there are none. commander suggests
+ * only options of about the same length.
+ */
 function abbreviated(message: string, options: readonly Option[]): string | undefined {
   const [problem, given] = /^unknown option '(--[^'=]+).*'/.exec(message) ?? [];
   if (given === undefined) return undefined;
@@ -74,7 +80,7 @@ function abbreviated(message: string, options: readonly Option[]): string | unde
   return meant.length === 0 ? undefined : `${problem} (did you mean ${meant.join(' or ')}?)`;
 }
 
-/** The option may belong after the name of a command of the group. */
+/** Returns a hint if the option belongs after the name of a command of the group; empty otherwise. */
 function placeHint(message: string, name: string, children: readonly Command[]): string {
   const [, option = ''] = /^unknown option '([^'=]*)/.exec(message) ?? [];
   const owner = children.find(({ options }) => options.some(({ short, long }) => option === short || option === long));
@@ -108,7 +114,7 @@ function shortened(message: string, name: string): string {
   return message.replace(/\s*\n\(Did you mean (.*)\)$/s, ' (did you mean $1)');
 }
 
-/** kubectl also accepts the type and the name of an object as two words. */
+/** Returns a hint for a type and a name as two words, which kubectl also accepts; empty for other words. */
 function meantWorkload(excess: string, name: string): string {
   const [, type = '', object] = /^([^,]+), ([^,\s/]+)$/.exec(excess) ?? [];
   const isMeant = object !== undefined && (isPodType(type) || workloadKind(type) !== undefined);

@@ -32,7 +32,10 @@ export function imageTable(images: readonly ImageInfo[], pods: readonly Pod[]): 
   return tabColumns(['IMAGE\tID\tSIZE\tPODS', ...rows.sort()]);
 }
 
-/** A reference by digest counts in all rows of its repository, and a reference by ID in all rows of the image. */
+/**
+ * Returns the Pods that use the image by this name. A reference by a digest that has no row counts in all rows of its repository, and a
+ * reference by ID in all rows of the image.
+ */
 function namersOf(image: ImageInfo, pods: readonly Pod[], name: string): Pod[] {
   const names = rowNames(image);
   const isIn = (reference: string): boolean => {

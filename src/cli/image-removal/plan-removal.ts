@@ -1,8 +1,9 @@
 /**
  * Decides what `lifepod image rm` removes, and refuses to remove what is in use. The functions are pure.
  *
- * Invariant: a reference by tag removes this tag only. The image itself is removed with its last name, or by its ID or digest.
- * Source: docker rmi, which removes the digests of a repository together with the repository's last tag.
+ * Invariant: a reference by tag removes only this tag and, with the last tag of a repository, the digests of the repository. The image
+ * itself is removed with its last name, or by its ID or digest.
+ * Source: docker rmi (behavior).
  */
 import type { Pod } from '../../api/generated/types.ts';
 import { isMeant, usesOf } from '../../node/images/images-in-use.ts';

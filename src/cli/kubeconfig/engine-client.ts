@@ -25,7 +25,7 @@ export const printWait = (line: string): void => void process.stderr.write(`life
 
 /**
  * Resolves with a client of the engine that has locked the data folder. Waits while the engine is starting, because until then the
- * kubeconfig may be that of the engine before, whose API had another port. Rejects with a UserError if the engine has ended, or if its
+ * kubeconfig may be from the previous engine, whose API had another port. Rejects with a UserError if the engine has ended, or if its
  * kubeconfig is missing. See connectEngine() for `rest`.
  */
 export async function engineClient(

@@ -45,8 +45,8 @@ export function foldersOfUser(
 }
 
 /**
- * Returns the folders of foldersOfUser(), and for root, who can read each kubeconfig, those of the engines that run. The locks that
- * processes have open decide, because every user can choose the command line of a process, and prepare the folder that it names.
+ * Returns the folders of foldersOfUser(), and for root, who can read each kubeconfig, also the folders of the running engines. Finds these
+ * by the locks that processes have open, because every user can choose the command line of a process, and prepare the folder that it names.
  */
 export function readableFolders(
   env: NodeJS.ProcessEnv,

@@ -16,8 +16,9 @@ import { dataFolderOf } from './engine-folders.ts';
 const COPY = /^\/run\/lifepod\/[0-9a-f]{8}\/(\d+)\.kubeconfig$/;
 
 /**
- * Returns the error to show for `error`, which has occurred when a kubeconfig was read. If the kubeconfig is one of lifepod that is missing
- * or belongs to another user, returns a UserError that says what to type.
+ * Returns the error to show for `error`, which has occurred when a kubeconfig was read. Returns a UserError that says what to type if the
+ * kubeconfig is one of lifepod that is missing or belongs to another user, or if KUBECONFIG names another file that cannot be read;
+ * otherwise returns `error`.
  */
 export function explainUnread(
   error: unknown,
@@ -150,7 +151,7 @@ export function otherServer(
   const [path = '', ...others] = paths;
   if (others.length > 0 || !isLoopback(server)) return undefined;
   const known = dataDir ?? engineOf([path]);
-  // Until an engine has started, its kubeconfig is that of the engine before, whose port another program may use.
+  // Until an engine has started, its kubeconfig is from the previous engine, whose port another program may use.
   const changing = known === undefined ? undefined : changingNow(known);
   if (changing !== undefined) return changing;
   // A started engine has replaced the kubeconfig in its data folder, so the server is that of another folder.
@@ -186,7 +187,7 @@ export function credentialsRefused(
 const stateOf = (folder: string | undefined): ServiceState | undefined =>
   folder === UNKNOWN_FOLDER ? undefined : serviceState(folder ?? DEFAULT_DATA_DIR);
 
-/** Returns undefined if an engine runs in the folder. */
+/** Returns the sentence about an engine that does not run, or that is starting or stopping; undefined for another running engine. */
 const textOfStopped = (dataDir: string, env: NodeJS.ProcessEnv): string | undefined =>
   visibleOwner(dataDir) === undefined ? notRunning(dataDir, env) : changingNow(dataDir);
 
@@ -198,7 +199,10 @@ function folderOf(path: string, dataDir: string | undefined): string | undefined
   return UNKNOWN_FOLDER;
 }
 
-/** Any user can start a process with the command line of an engine. */
+/**
+ * Returns the data folders in the command lines of running engines. Ignores processes of other users than root, because any user can start
+ * a process with such a command line.
+ */
 const foldersOfRunning = (): string[] =>
   engineProcesses().flatMap(({ pid, dataDir }) => (dataDir !== undefined && runsAsRoot(pid) ? [dataDir] : []));
 

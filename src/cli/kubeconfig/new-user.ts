@@ -83,7 +83,7 @@ function requireNamespace(name: string): void {
   throw new UserError(`--namespace ${JSON.stringify(name)} cannot be the name of a namespace: ${error}`);
 }
 
-/** The names of Kubernetes' own users and groups begin with `system:`. */
+/** Throws a UserError if a name begins with `system:`, like the names of Kubernetes' own users and groups. */
 function requireFree(user: string, groups: readonly string[]): void {
   const reserved = [user, ...groups].find((name) => name.startsWith(RESERVED));
   if (reserved === undefined) return;

@@ -34,7 +34,7 @@ export function ownKubeconfig(dataDir: string): string | undefined {
   return uid !== 0 && existsSync(path) ? path : undefined;
 }
 
-/** Returns false if the folder does not exist. */
+/** Returns whether this user may not read the data folder; false if the folder does not exist. */
 export function isOnlyForRoot(dataDir: string): boolean {
   if (isRoot()) return false;
   try {

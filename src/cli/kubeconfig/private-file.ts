@@ -46,7 +46,7 @@ export function writePrivateFile(path: string, content: string, owner?: Owner): 
   } else asUser(owner, () => createFile(path, content, ` as ${owner.name}`));
 }
 
-/** The rights apply to the whole process, so `run` must not return a promise. */
+/** Calls `run` with only the rights of the user. The rights apply to the whole process, so `run` must not return a promise. */
 function asUser({ uid, gid }: Owner, run: () => void): void {
   const before = { uid: process.geteuid?.() ?? 0, gid: process.getegid?.() ?? 0, groups: process.getgroups?.() ?? [] };
   // initgroups(3) would need the user's name, which users of a container may not have.

@@ -60,7 +60,10 @@ export function serverOf(dataDir: string): string | undefined {
   }
 }
 
-/** `needsEngine`: the command starts an engine if none runs in the folder, or fails. */
+/**
+ * Prints the sentence of noteOnFolder(), if there is one. `needsEngine`: what the command does if no engine runs in the folder; undefined
+ * if it works without an engine.
+ */
 export function sayWhichEngine(dataDir: string, needsEngine?: 'starts' | 'fails'): void {
   const note = noteOnFolder(dataDir, process.env, needsEngine);
   if (note !== undefined) process.stderr.write(`lifepod: ${note}\n`);
@@ -68,7 +71,8 @@ export function sayWhichEngine(dataDir: string, needsEngine?: 'starts' | 'fails'
 
 /**
  * Returns the sentence of otherEngines() for a command that uses the default data folder; undefined for a folder that the user has chosen,
- * and if the command does nothing in the default one: no engine has ever run there, or the command fails without a running engine.
+ * and if the command does nothing in the default one: no engine has ever run there, and the command does not start one; or the command
+ * fails because no engine runs.
  */
 export function noteOnFolder(
   dataDir: string,

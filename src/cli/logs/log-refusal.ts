@@ -39,7 +39,7 @@ export function logRefusal(error: ApiError, pod: Pod, container: PodContainer, h
 function isLost({ status }: PodContainer, previous: boolean): boolean {
   const { state, lastState } = status ?? {};
   const { reason, message = '' } = (previous ? lastState : state)?.terminated ?? {};
-  // The node also reports this end of a container that has never run.
+  // The node also reports this reason for a container that has never run.
   return reason === END_UNKNOWN && (USED_TO_RUN.test(message) || (!previous && runOf(status) !== undefined));
 }
 

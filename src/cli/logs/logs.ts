@@ -91,7 +91,7 @@ function printWaiting(containers: readonly PodContainer[]): void {
   process.stderr.write(`Waiting for ${names} to start\n`);
 }
 
-/** The request for a container that waits for its turn would print an error. */
+/** Returns whether to request the log. The request for a container that waits for its turn would print an error. */
 const hasLog = (pod: Pod, container: PodContainer, { previous }: LogRequest): boolean =>
   previous ? container.status?.lastState?.terminated !== undefined : !waitsForItsTurn(pod, container);
 

@@ -41,8 +41,8 @@ export async function endLost(
 }
 
 /**
- * Ends only the engines of the deleted folder, which another engine or a restored backup uses now. The caller ends the Pods of that engine
- * and removes the remains of all. Resolves with whether there was such an engine. Rejects like endLost().
+ * Ends only the engines whose folder was deleted. Another engine or a restored backup uses the path of the folder now. The caller ends the
+ * Pods of that engine, and removes the remains of all engines. Resolves with whether there was an engine to end. Rejects like endLost().
  */
 export async function endLostEngines(
   dataDir: string,

@@ -24,8 +24,9 @@ export function closedBySudo(path: string, words: string, env: NodeJS.ProcessEnv
 }
 
 /**
- * Copies the input to a file in the folder, and calls `use` with a path in /proc that leads to the open file. The file has no name while
- * `use` runs, so that nothing is left even after kill -9. Settles as `use` does, but a UserError names the input instead of the path.
+ * Copies the input to a file in the folder, and calls `use` with a path in /proc that leads to the open file. The file has no name, so that
+ * nothing is left even after kill -9. Settles as `use` does, but a UserError names the input instead of the path. Rejects with a UserError
+ * if the input is a terminal.
  */
 export async function withArchiveFrom<T>(
   input: Readable & { isTTY?: boolean },

@@ -37,7 +37,10 @@ export function watchOutput(): void {
   });
 }
 
-/** On a disk that is almost full, write(2) writes only a part of a chunk, which the stream of Node.js takes for the whole. */
+/**
+ * Makes the stream write each chunk wholly. On a disk that is almost full, write(2) writes only a part of a chunk, which the stream of
+ * Node.js takes for the whole.
+ */
 function writeWholly(stream: NodeJS.WriteStream): void {
   stream._write = (chunk: Buffer, _encoding, done) => {
     try {

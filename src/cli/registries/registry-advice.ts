@@ -11,18 +11,21 @@ import { registryProblem } from './registry-problem.ts';
 export interface PullOfPod {
   pod: Pod;
   hints: Hints;
-  /** The existing ones among the imagePullSecrets of the Pod; undefined if they are not known. */
+  /** The imagePullSecrets of the Pod that exist; undefined if they are not known. */
   pullSecrets?: readonly Secret[] | undefined;
 }
 
-/** Returns the names of the imagePullSecrets. The API does not validate them, and a command must contain only valid ones. */
+/** Returns the valid names of the imagePullSecrets. The API does not validate these names, and a command must not contain others. */
 export const pullSecretsOf = ({ spec }: Pod): string[] => [
   ...new Set(
     (spec?.imagePullSecrets ?? []).flatMap(({ name = '' }) => (dns1123SubdomainErrors(name).length === 0 ? name : [])),
   ),
 ];
 
-/** `message`: that of the failed pull of the image `reference`. Returns undefined if the registry did not answer, or lacks the image. */
+/**
+ * Returns what the user can do about a failed pull of the image `reference`. `message`: the message of the pull. Returns undefined if the
+ * registry did not answer, or lacks the image.
+ */
 export function registryAdvice(pull: PullOfPod, reference: string, message: string | undefined): Action | undefined {
   if (referenceError(reference) !== undefined) return undefined;
   const [registry = ''] = repositoryOf(reference).split('/');
