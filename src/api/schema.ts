@@ -7,7 +7,7 @@
  *  2. Times are in UTC, quantities canonical, bytes in padded base64.
  *  3. Fields that Go writes even if they are empty are present: '', 0, false, [] or {}. Times and fields that are pointers in Go may be
  *     absent.
- *  4. The value shares nothing with the input except raw values (the fields in managedFields).
+ *  4. The value shares nothing with the input except raw values, such as fieldsV1 in managedFields and the data of ControllerRevisions.
  *
  * Each type is compiled to a function when it is first decoded. Source: encoding/json and sigs.k8s.io/json (wording).
  */

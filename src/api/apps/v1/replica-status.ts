@@ -1,4 +1,7 @@
-/** Source: pkg/registry/apps/replicaset, pkg/apis/apps/validation and pkg/apis/core/validation of v1.33 (behavior and wording). */
+/**
+ * The columns and the validation of the status that kinds with replicas share. Source: pkg/registry/apps/replicaset,
+ * pkg/apis/apps/validation and pkg/apis/core/validation of v1.33 (behavior and wording).
+ */
 import { allErrors, type FieldError, invalid } from '../../../machinery/field-error.ts';
 import type { KubeObject } from '../../../machinery/meta.ts';
 import { at, nonNegative } from '../../rules.ts';

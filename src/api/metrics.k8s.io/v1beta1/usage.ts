@@ -1,4 +1,4 @@
-/** Source: metrics.k8s.io/v1beta1, metrics-server (behavior). */
+/** The fields and columns that NodeMetrics and PodMetrics share. Source: metrics.k8s.io/v1beta1, metrics-server (behavior). */
 import type { KubeObject } from '../../../machinery/meta.ts';
 import { formatQuantity } from '../../../machinery/quantity.ts';
 import { formatDuration, formatTime } from '../../../machinery/time.ts';

@@ -7,8 +7,8 @@
 import type { CoreV1EndpointPort, EndpointAddress, EndpointSubset } from '../../../generated/types.ts';
 
 /**
- * If repacking had to visit more addresses, the subsets are stored as they were sent. The reason is that many subsets share ports, so that
- * the result would be many times as large as the object.
+ * If repacking had to visit more addresses, the subsets are stored as they were sent. Then many subsets share ports, so that the result
+ * would be many times as large as the object.
  */
 const MAX_VISITED_ADDRESSES = 300_000;
 

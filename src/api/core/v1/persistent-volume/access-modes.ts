@@ -1,4 +1,4 @@
-/** Source: v1.33 (behavior and wording). */
+/** The access modes and volume modes of PersistentVolumes and claims. Source: pkg/apis/core of v1.33 (behavior and wording). */
 import { type FieldError, forbidden, notSupported, required } from '../../../../machinery/field-error.ts';
 
 const ABBREVIATIONS: readonly (readonly [mode: string, abbreviation: string])[] = [

@@ -1,4 +1,7 @@
-/** Returns the default: Always if the tag is latest (even with a digest), or if there is neither a tag nor a digest. Source: v1.33. */
+/**
+ * Returns the default pull policy: Always if the tag is latest (even with a digest), or if there is neither a tag nor a digest;
+ * IfNotPresent for other images, and if there is no image. Source: v1.33.
+ */
 export function pullPolicyOf(image: string): 'Always' | 'IfNotPresent' {
   if (image === '') return 'IfNotPresent';
   const [name = '', digest] = image.split('@');

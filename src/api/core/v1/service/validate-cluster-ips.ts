@@ -116,7 +116,7 @@ const isUnset = (list: readonly string[] | undefined): boolean => (list ?? []).l
 
 /**
  * An update must keep the first cluster IP and the first IP family. The second ones may be added or removed, but not changed. Families that
- * are absent are derived later.
+ * are absent are derived later. Exempt: a Service that is headless before and after the update, or an ExternalName before or after it.
  */
 export function validateClusterIpsUpdate(spec: ServiceSpec, old: ServiceSpec): FieldError[] {
   if (!hasClusterIps(spec) || !hasClusterIps(old)) return [];

@@ -14,8 +14,8 @@ const DEFAULT_CLASS = 'ingressclass.kubernetes.io/is-default-class';
 const isDefaultClass = ({ metadata }: IngressClass): boolean => metadata.annotations?.[DEFAULT_CLASS] === 'true';
 
 /**
- * Returns the name of the newest class that is marked as default or, among equally new ones, the class whose name sorts first; undefined if
- * no class is marked.
+ * Returns the name of the newest class that is marked as default or, among equally new ones, the name that sorts first; undefined if no
+ * class is marked.
  */
 export function defaultIngressClass(classes: readonly IngressClass[]): string | undefined {
   let best: IngressClass | undefined;

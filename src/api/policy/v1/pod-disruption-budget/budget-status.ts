@@ -1,4 +1,5 @@
 /**
+ * Reads and changes the status of a PodDisruptionBudget, and decides which Pods it selects.
  * Source: k8s.io/component-helpers/apps/poddisruptionbudget and SetStatusCondition of k8s.io/apimachinery/pkg/api/meta of v1.33 (behavior).
  */
 import { type LabelMatcher, labelSelectorMatcher } from '../../../../machinery/labels.ts';

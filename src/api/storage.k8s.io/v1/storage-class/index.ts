@@ -17,7 +17,10 @@ const BINDING_MODES = ['Immediate', 'WaitForFirstConsumer'];
 
 export const isDefaultClass = ({ metadata }: StorageClass): boolean => metadata.annotations?.[DEFAULT_CLASS] === 'true';
 
-/** The name of the newest class that is marked as default; undefined if there is none. */
+/**
+ * The name of the newest class that is marked as default or, among equally new ones, the name that sorts first; undefined if no class is
+ * marked.
+ */
 export function defaultClassName(classes: readonly StorageClass[]): string | undefined {
   let best: StorageClass | undefined;
   for (const each of classes) if (isDefaultClass(each) && (best === undefined || precedes(each, best))) best = each;

@@ -102,7 +102,10 @@ export const forbidInContexts =
     return who.length === 0 ? undefined : { reason, detail: `${who.join(' and ')} ${text(values)}` };
   };
 
-/** `forbids` checks the values of the setting. */
+/**
+ * Requires a setting in the security context of the Pod or of each container. `isSet`: whether a context has the setting. `forbids`: the
+ * check of the values of the setting; its violation is returned instead of the missing setting.
+ */
 export const requireInContexts =
   (reason: string, isSet: (context: AnySecurityContext) => boolean, required: string, forbids: Check): Check =>
   (pod) => {

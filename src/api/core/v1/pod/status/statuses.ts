@@ -7,7 +7,7 @@ export const recordedStatuses = ({ status }: Pick<Pod, 'status'>): ContainerStat
   ...(status?.ephemeralContainerStatuses ?? []),
 ];
 
-/** Returns the ID of the run, such as the part after `containerd://`; undefined if there is no containerID. */
+/** Returns the containerID without its scheme, such as `containerd://`: the ID of a run. Returns undefined if there is no containerID. */
 export const shownId = (shown: { containerID?: string } | undefined): string | undefined =>
   shown?.containerID?.split('//')[1];
 

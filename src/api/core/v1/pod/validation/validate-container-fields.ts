@@ -51,7 +51,7 @@ export function validateFields(
   );
 }
 
-/** Upstream allows whitespace around the image's name in PodTemplates. */
+/** Unlike upstream, which allows whitespace around the name of an image in templates, lifepod rejects the whitespace there, too. */
 export const validateImageSpaces = ({ image = '' }: AnyContainer, path: string): FieldError[] =>
   image.trim() === image ? [] : [invalid(`${path}.image`, image, 'must not have leading or trailing whitespace')];
 
@@ -80,7 +80,7 @@ function validatePorts(ports: readonly ContainerPort[] | undefined, path: string
 
 const hostPortKey = ({ protocol, hostIP = '', hostPort }: ContainerPort): string => `${protocol}/${hostIP}/${hostPort}`;
 
-/** A key consists of protocol, IP and port. */
+/** Returns the host ports of the containers, as keys that consist of protocol, IP and port. */
 export const hostPortsOf = (containers: readonly Container[]): Set<string> =>
   new Set(
     containers.flatMap(({ ports }) => (ports ?? []).filter(({ hostPort }) => (hostPort ?? 0) !== 0).map(hostPortKey)),

@@ -1,4 +1,7 @@
-/** Source: the specification of defer containers, "Validation"; the messages are worded like the messages of v1.33. */
+/**
+ * Validates defer containers, and the fields that configure them. Source: the specification of defer containers, "Validation"; the messages
+ * are worded like the messages of v1.33.
+ */
 
 import { repeats } from '../../../../../machinery/duplicates.ts';
 import {

@@ -1,4 +1,4 @@
-/** Source: validation of v1.33 (rules, wording). */
+/** Validates the fields that decide where a Pod may run, such as affinity and tolerations. Source: v1.33 (rules and wording). */
 
 import { repeats } from '../../../../../machinery/duplicates.ts';
 import {

@@ -1,4 +1,4 @@
-/** Source: ValidatePodStatusUpdate of v1.33, and the specification of defer containers. */
+/** Validates updates of the status of a Pod. Source: ValidatePodStatusUpdate of v1.33, and the specification of defer containers. */
 
 import { repeats } from '../../../../../machinery/duplicates.ts';
 import { allErrors, duplicate, type FieldError, forbidden, invalid } from '../../../../../machinery/field-error.ts';
