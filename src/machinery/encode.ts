@@ -1,4 +1,4 @@
-/** Encodes immutable objects as JSON. Each object is encoded once for all clients that read it. */
+/** Encodes immutable objects as JSON, and keeps the texts, so that an object is not encoded again for each client that reads it. */
 
 const texts = new WeakMap<object, string>();
 /** Texts that the next call of encodeOnce() returns and drops. */

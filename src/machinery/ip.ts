@@ -1,8 +1,9 @@
 /**
  * Parses, formats and compares IPv4 and IPv6 addresses, and ranges of them in CIDR notation.
  *
- * An address has one canonical text: dotted decimals for IPv4, RFC 5952 for IPv6. Leading zeros and zones are not accepted, because
- * programs interpret them differently. IPv4-mapped IPv6 addresses (::ffff:192.0.2.1) are IPv6 addresses here; isMapped() finds them.
+ * An address has one canonical text: dotted decimals for IPv4, RFC 5952 for IPv6. Zones, and leading zeros in IPv4 addresses and prefix
+ * lengths, are not accepted, because programs interpret them differently. IPv4-mapped IPv6 addresses (::ffff:192.0.2.1) are IPv6 addresses
+ * here; isMapped() finds them.
  */
 import { isIP } from 'node:net';
 
@@ -114,7 +115,10 @@ export const rangesOverlap = (a: IpRange, b: IpRange): boolean => rangeContainsR
 const VALID_IP = 'must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)';
 const VALID_RANGE = 'must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)';
 
-/** Accepts only canonical addresses. Source: IsValidIP of k8s.io/apimachinery/pkg/util/validation of v1.33 (behavior and wording). */
+/**
+ * Accepts only canonical addresses that are not IPv4-mapped. Source: IsValidIP of k8s.io/apimachinery/pkg/util/validation of v1.33
+ * (behavior and wording).
+ */
 export function canonicalIpErrors(text: string): string[] {
   const ip = parseIp(text);
   if (ip === undefined) return [VALID_IP];
@@ -123,7 +127,10 @@ export function canonicalIpErrors(text: string): string[] {
   return text === canonical ? [] : [`must be in canonical form (${JSON.stringify(canonical)})`];
 }
 
-/** Accepts only canonical ranges. Source: IsValidCIDR of k8s.io/apimachinery/pkg/util/validation of v1.33 (behavior and wording). */
+/**
+ * Accepts only canonical ranges that have no bits set after the prefix and are not IPv4-mapped. Source: IsValidCIDR of
+ * k8s.io/apimachinery/pkg/util/validation of v1.33 (behavior and wording).
+ */
 export function canonicalRangeErrors(text: string): string[] {
   const range = parseIpRange(text);
   if (range === undefined) return [VALID_RANGE];
@@ -135,7 +142,8 @@ export function canonicalRangeErrors(text: string): string[] {
 
 /**
  * For fields that are older than the strict rules: the text need not be canonical, and may have bits set after the prefix. Rejects
- * IPv4-mapped IPv6 addresses and leading zeros, as v1.33 does with its feature gate StrictIPCIDRValidation.
+ * IPv4-mapped IPv6 addresses, and leading zeros in IPv4 addresses and in the prefix length, as v1.33 does with its feature gate
+ * StrictIPCIDRValidation.
  */
 export function rangeErrors(text: string): string[] {
   const range = parseIpRange(text);
@@ -143,7 +151,7 @@ export function rangeErrors(text: string): string[] {
   return isMapped({ family: range.family, value: range.base }) ? ['must not have an IPv4-mapped IPv6 address'] : [];
 }
 
-/** For fields that are older than the strict rules, with the same exceptions as rangeErrors(). */
+/** For fields that are older than the strict rules: accepts and rejects the same forms of addresses as rangeErrors(). */
 export function addressErrors(text: string): string[] {
   const ip = parseIp(text);
   if (ip === undefined) return [VALID_IP];

@@ -202,7 +202,7 @@ const cIdentifierText = regexText(
 
 export const cIdentifierErrors: NameErrors = (value) => (cIdentifierRegexp.test(value) ? [] : [cIdentifierText]);
 
-/** An IANA_SVC_NAME of at most 15 characters, such as the name of a container's port. */
+/** A service name of IANA (RFC 6335) of at most 15 characters, such as the name of a container's port. */
 export function portNameErrors(value: string): string[] {
   const errors: string[] = [];
   if (longerThan(value, 15)) errors.push(maxLengthText(15));

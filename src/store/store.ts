@@ -8,8 +8,8 @@
  *  2. A listener is called in the order of revisions, and each change of a key with its prefix is in exactly one call. All changes of a
  *     revision are in the same call.
  *  3. Revisions older than the compacted revision cannot be read or watched; the call fails with a CompactedError.
- *  4. Every revision has at least one write: a transaction that changes nothing (such as the deletion of a key that does not exist) does
- *     not increase the revision.
+ *  4. A transaction increases the revision only if it writes or deletes a key. The deletion of a key that does not exist does not count; a
+ *     put of the same value does.
  *
  * Keys are ASCII strings of 1 to 1024 bytes without NUL. A transaction writes each key at most once. Callers must not modify a value that
  * they have passed to the store or received from it. A listener must not throw.

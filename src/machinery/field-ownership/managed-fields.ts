@@ -52,7 +52,7 @@ const owned = ({ fieldsV1 }: ManagedFieldsEntry): FieldSet => {
   return set === undefined || Object.keys(set).length === 0 ? undefined : set;
 };
 
-/** An applier has one entry for all versions; an updater has one for each version. */
+/** For each subresource and for the main resource, an applier has one entry, and an updater has one entry per version. */
 const isOf = (
   entry: ManagedFieldsEntry,
   { manager, apiVersion, subresource }: FieldWriter,

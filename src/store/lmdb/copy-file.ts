@@ -5,7 +5,7 @@ import { isDiskFull, syncFolder } from '../../platform/folders/written-file.ts';
 import { diskFull } from './commit-failure.ts';
 import { hasSpace, openTables, type Tables } from './tables.ts';
 
-/** For LMDB's copy, whose error has no code, but only the text of strerror(3). */
+/** Recognizes a full disk in an error of LMDB's copy, which has no code, but only the text of strerror(3). */
 const FULL_TEXT = /no space left on device|quota exceeded/i;
 
 function copyFailure(folder: string, error: unknown): unknown {

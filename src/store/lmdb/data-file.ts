@@ -96,9 +96,9 @@ export class DataFile {
   }
 
   /**
-   * Resolves to false if there is no room for the commit and the reserve: the commit may then start only if isSafe() returns true. Many
-   * free pages count as room if isSafe() returns true. LMDB must not write to the file until the promise has settled. Rejects if the file
-   * cannot be read or written for a reason other than a full disk.
+   * Extends the file if necessary. Resolves to false if there is nevertheless no room for the commit and the reserve: the commit may then
+   * start only if isSafe() returns true. Many free pages count as room if isSafe() returns true. LMDB must not write to the file until the
+   * promise has settled. Rejects if the file cannot be read or written for a reason other than a full disk.
    */
   async makeRoom(commit: Commit, use: PageUse): Promise<boolean> {
     const { last } = use;

@@ -238,7 +238,7 @@ class LmdbStore implements FileStore {
     this.compacted = batch.compacted;
     this.historySize.add(batch.events);
     this.historySize.forget(batch.compacted);
-    // Call the listeners in the turn in which the revision changes, so that readers never have to wait for them.
+    // Call the listeners in the turn in which the revision changes, so that code that reads what a listener collects need not wait for it.
     this.watchers.dispatch(batch.events);
   }
 
