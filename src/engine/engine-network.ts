@@ -80,8 +80,8 @@ export const mayBeEngine = (
   );
 
 /**
- * Returns the recorded port of the engine; undefined if it is not known, or if another user could choose the file that root reads. Every
- * user can start a process whose command line is that of an engine.
+ * Returns the recorded port of the engine; undefined if it is not known, or if another user could choose the file that root reads: every
+ * user can start a process whose command line looks like an engine's and names any data folder.
  */
 function portIn(dataDir: string | undefined): number | undefined {
   try {

@@ -128,8 +128,8 @@ export function createShutdown(settings: Settings, timers: Timers): Shutdown {
 const DNS_PORT = 53;
 
 /**
- * Starts the DNS process, or connects to that of a former engine. If the engine stops before `isReady` returns true, ends a process that it
- * has started itself, because no Pods use it.
+ * Starts the DNS process, or connects to the one that an earlier engine has started. A process that this engine has started ends if the
+ * engine stops before `isReady` returns true, because no Pods use the process.
  */
 export async function startEngineDns(
   { dataDir, resolvConf }: Settings,

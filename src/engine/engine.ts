@@ -4,7 +4,8 @@
  * Invariants:
  *  1. The lock on the data folder is acquired before any part is started. Only the exit of the process releases it, so that no file of the
  *     folder is open any more when another process gets the lock.
- *  2. If a step of the start fails, everything that was started before is stopped in reverse order, and a first start leaves nothing.
+ *  2. If a step of the start fails, everything that was started before is stopped in reverse order, and a first start removes what it has
+ *     created (for exceptions, see start/first-start.ts).
  *  3. Stopping the engine leaves Pods running, and the next start adopts them. `lifepod down` and `lifepod shutdown-node` end the Pods
  *     before they stop the engine.
  */
@@ -279,7 +280,8 @@ async function startClusterParts(
       bootstrap: async () => {
         const api = apiFor(registry, API_SERVER);
         await bootstrap(api, { serviceCidr, apiServerPort: port });
-        // These objects are not created by the start itself, so that an obstacle, such as a user's ResourceQuota, does not prevent it.
+        // The start itself does not create the DNS Service, and only logs an error about the endpoints. An obstacle, such as a user's
+        // ResourceQuota, therefore does not prevent the start.
         await together([
           ensureDnsService(api, serviceCidr),
           ensureKubernetesEndpoints(api, { ip: addressForPods(settings), port }),

@@ -43,7 +43,7 @@ export const requireServiceRanges = (text: string): IpRange[] => requireRanges(S
 
 /**
  * Returns the IPv4 range of the text, and the IPv6 range that may follow after a comma. IPv4 is required, because the API server listens on
- * an IPv4 address. Throws a UserError if the text has another form.
+ * an IPv4 address. Throws a UserError if the text has another form, or if a range has an unusable size or overlaps an UNUSABLE one.
  */
 function requireRanges({ name, example, prefixes }: RangesOption, text: string): IpRange[] {
   const parts = text.split(',');

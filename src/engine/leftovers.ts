@@ -49,7 +49,7 @@ function readCommandLine(pid: string): string[] {
   }
 }
 
-/** Returns the processes of the private containerd and its shims. Omits processes in containers and those of users. */
+/** Returns the processes of the private containerd and its shims. Omits processes in containers and processes of other users. */
 export function runtimeProcesses(dataDir: string): FoundProcess[] {
   const { run, home } = containerdPaths(dataDir);
   return [...processesNaming(run), ...processesNaming(home)].filter(
@@ -86,7 +86,7 @@ export const dnsSocket = (dataDir: string): string => join(containerdPaths(dataD
 
 export const dnsProcesses = (dataDir: string): number[] => findDnsProcesses(dnsSocket(dataDir));
 
-/** Returns the mount points in reverse order of mounting, including those in the run folder of containerd. */
+/** Returns the mount points in the data folder and in the run folder of containerd, in reverse order of mounting. */
 export function mountsOf(dataDir: string): string[] {
   const { run } = containerdPaths(dataDir);
   return mountPoints(readFileSync('/proc/self/mountinfo', 'utf8'))

@@ -17,7 +17,7 @@ export interface NodeAddresses {
 }
 
 export interface AddressSource {
-  /** Those of the Pods. IPv4 is first. */
+  /** The address families of the Pods. IPv4 is first. */
   families: readonly IpFamily[];
   /** Resolves with the source address of the machine's default route of the family; undefined if there is no such route. */
   find(family: IpFamily): Promise<string | undefined>;

@@ -9,7 +9,7 @@ import { asRoot } from '../platform/programs/typed-program.ts';
 
 const SAID_AFTER_MILLIS: Millis = 5_000;
 
-/** Returns patterns for the message of the condition Ready. `load` is the command that imports an image. */
+/** Returns patterns for the message of the condition Ready, each with what to do. `load` is the command that imports an image. */
 const remediesWith = (load: string): readonly [RegExp, string][] => [
   [
     /cni (plugin|config)|NetworkPluginNotReady/i,
@@ -22,7 +22,7 @@ const remediesWith = (load: string): readonly [RegExp, string][] => [
   [/no sandbox image/, `load the image (containerd: '${load}'), or configure another sandbox image in the runtime`],
 ];
 
-/** The source ports of connections, such as those of queries to a DNS server, differ each time. */
+/** Removes the source ports of connections, such as queries to a DNS server: they would make each text differ from the previous one. */
 const withoutPorts = (text: string): string => text.replaceAll(/:\d+->/g, '->');
 
 /** Called with each reason why the start takes long. */
@@ -34,7 +34,7 @@ export interface StartReports {
   listening(): void;
   /** Called when the engine has locked the data folder. */
   locked?(): void;
-  /** Called when `lifepod down` ends the workloads, and when it has withdrawn that, so that they run again. */
+  /** Called when `lifepod down` begins to end the workloads, and when it is interrupted, so that they run again. */
   ending?(isEnding: boolean): void;
 }
 

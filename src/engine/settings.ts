@@ -30,7 +30,7 @@ export const DEFAULT_SERVICE_CIDR = '10.96.0.0/16';
 
 /**
  * Symbolic links are resolved, so that names and mount points that are derived from the folder always contain the same path. commander does
- * not parse the default value.
+ * not pass the default value to the parser, so its links are resolved here.
  */
 export const dataDirOption = (byDefault = DEFAULT_DATA_DIR): Option =>
   new Option('--data-dir <folder>', 'folder for all data of the engine')
@@ -134,7 +134,7 @@ export interface EngineRecord
   state: 'up' | 'down' | 'starting';
   /** The names of the entries of the data folder before the first start; absent unless the state is `starting`. */
   before?: string[];
-  /** Present after the engine has ended the Pods for `lifepod shutdown-node`, until the next start. */
+  /** Present after the engine has ended the Pods for `lifepod shutdown-node` or --shutdown-on-stop, until the next start. */
   shutdown?: ShutdownOutcome;
 }
 
@@ -268,7 +268,7 @@ export function resolveSettings(options: UpOptions, record: EngineRecord | undef
 
 /**
  * Throws a UserError if a setting on which stored objects depend differs from the recorded one. A second Service range may be added; a
- * second Pod range may not, because the podCIDRs of a Node cannot change, as upstream, and running Pods would lack an address.
+ * second Pod range may not, because the podCIDRs of a Node cannot change, as in upstream, and running Pods would lack an address.
  */
 function checkUnchanged(settings: Settings, record: EngineRecord | undefined): void {
   if (record === undefined) return;

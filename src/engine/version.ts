@@ -61,7 +61,7 @@ function commonFolder(sources: string): string {
   return resolve(own, textOf(join(own, 'commondir'))?.trim() ?? '.');
 }
 
-/** Returns the .git folder of a clone, or that of a linked worktree. */
+/** Returns the .git folder of a clone, or the folder to which the .git file of a linked worktree points. */
 function gitFolder(sources: string): string {
   const linked = /^gitdir: (.+)$/m.exec(textOf(join(sources, '../.git')) ?? '')?.[1];
   return linked === undefined ? join(sources, '../.git') : resolve(sources, '..', linked);

@@ -102,7 +102,7 @@ function linkIn(path: string, links: number, passes: (folder: Stats) => void = (
 }
 
 /**
- * Returns a warning if a user other than `trusted` can replace the folder, because of the rights of a parent. This is no error, because
+ * Returns a warning if a user other than `trusted` can replace the folder, because of the rights of a parent. This is not an error, because
  * working folders of build systems usually belong to another user.
  */
 export function replaceableBy(path: string, trusted?: number): string | undefined {

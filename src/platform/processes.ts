@@ -170,7 +170,7 @@ export function commandLineOf(pid: number): string[] {
 
 export const hasArgument = (pid: number, word: string): boolean => commandLineOf(pid).includes(word);
 
-/** Searches the folders of `path` and the usual system folders. */
+/** Searches the folders of `path`, then the usual system folders. Returns undefined if none of them contains the program. */
 export function findProgram(name: string, path = process.env['PATH'] ?? ''): string | undefined {
   return searchFolders(path)
     .map((folder) => join(folder, name))

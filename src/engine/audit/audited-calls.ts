@@ -1,5 +1,5 @@
 /**
- * Records the calls of components of this process in the audit log. An audit policy can thus name the users of components, as upstream,
+ * Records the calls of components of this process in the audit log. An audit policy can thus name the users of components, as in upstream,
  * where components are clients of the API server.
  *
  * A component has no connection, so its events have no source addresses.

@@ -1,4 +1,4 @@
-/** Placeholders for the authorizers: the registry needs authorizers before the informers exist that provide the roles. */
+/** Placeholders for the authorizers: the registry needs authorizers before the informers that read the roles exist. */
 import { privilegedOr } from '../../apiserver/auth/authorization/authorizer.ts';
 import type { Authorizer } from '../../ports/authorizer.ts';
 import type { Authorizers } from './authorizers.ts';

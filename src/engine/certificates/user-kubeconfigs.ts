@@ -131,7 +131,7 @@ function replaceFile(path: string, content: Buffer | string, mode: number, owner
 }
 
 /**
- * Returns the data folder of the engine that has written the copy at `path`; undefined if `path` is not that of a copy, or if the file
+ * Returns the data folder of the engine that has written the copy at `path`; undefined if `path` is not the path of a copy, or if the file
  * data-dir beside the copy is missing or could have been written by a user other than `owner`.
  */
 export function dataDirOfCopy(path: string, runFolder = RUN_FOLDER, owner = ROOT): string | undefined {

@@ -120,7 +120,8 @@ function sharesRoot(pid: number): boolean {
 
 /**
  * Throws a UserError if the engine that has locked the data folder runs elsewhere: in a container that has the folder as a volume, or on
- * another machine that has mounted it. The PID `pid` in the lock file is then that of an unrelated process, which must not be signaled.
+ * another machine that has mounted it. `pid`: the PID in the lock file. An unrelated process of this machine may have the same PID, and
+ * must not be signaled.
  */
 export function requireLocalEngine(dataDir: string, pid: number): void {
   // If another process or none has the lock now, the engine with this PID has just ended.
@@ -161,8 +162,8 @@ const hasDeletedOpen = (pid: number, link: string): boolean =>
 const isPrivateFile = (mode: number): boolean => (mode & 0o170077) === 0o100000;
 
 /**
- * Returns the data folder whose lock the process has open; undefined if it has none, or if this process finds another file at its path.
- * Only root can see the open files of other users' processes.
+ * Returns the data folder whose lock the process has open. Returns undefined if the process has no lock open, if another user owns the lock
+ * or may use it, or if this process finds another file at its path. Only root can see the open files of other users' processes.
  */
 export function folderOfLock(pid: number): string | undefined {
   const lock = openFiles(pid).find(({ link, uid, mode, ino, dev }) => {

@@ -56,7 +56,10 @@ export function refuseInnerFolder(dataDir: string): void {
   }
 }
 
-/** Returns false if engine.json has other content, belongs to another user, or is not a regular file: reading a pipe would block. */
+/**
+ * Returns whether the folder contains an engine record, engine.json, of this user. Returns false without reading if engine.json is not a
+ * regular file, because reading a pipe would block.
+ */
 export function isDataFolder(folder: string): boolean {
   try {
     const found = lstatSync(`${folder}/engine.json`, { throwIfNoEntry: false });

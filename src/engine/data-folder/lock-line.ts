@@ -1,7 +1,7 @@
 /**
  * Changes the line of a lock file, while an engine holds the lock: the PID of the engine, its DataDirRole, and `starting` until the engine
- * serves its API, or `stopping` while the engine stops. Other processes read the line without a lock, so each change is one write, and the
- * line never ends before its last word.
+ * serves its API, or `stopping` while the engine stops. Other processes read the line without a lock, so each change is one write, which
+ * never shortens the file.
  */
 import { closeSync, constants, openSync, watch, writeSync } from 'node:fs';
 import { type DataDirLock, dataDirReleased, lockDataDir, lockPath, readTextIfPresent } from '../../platform/files.ts';

@@ -40,7 +40,7 @@ test('the processes of a first start that begins or fails meanwhile are not thos
     (...found: boolean[]) =>
     () =>
       found.shift() ?? false;
-  // The start writes its record after the first look, or removes it after the last look.
+  // After the first look, the start writes its record, or fails and ends its processes.
   expect(findLost('/d', { ...OTHERS, hasRecord: states(false, true) })).toBeUndefined();
   expect(findLost('/d', { ...NONE, hasProcesses: states(true, false) })).toBeUndefined();
 });

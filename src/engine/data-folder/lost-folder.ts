@@ -74,7 +74,7 @@ export function lostText(dataDir: string, lost = findLost(dataDir)): string | un
 /** A first start that has failed removes its lock, and then exits within this time. */
 const EXIT_MILLIS = 2_000;
 
-/** Rejects with a UserError if findLost() finds an engine or processes that do not exit soon. */
+/** Rejects with a UserError if findLost() finds an engine that does not exit soon, or finds only other processes. */
 export async function refuseLost(dataDir: string, timers: Timers, find = findLost): Promise<void> {
   const lost = find(dataDir);
   if (lost === undefined) return;

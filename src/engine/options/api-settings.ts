@@ -95,8 +95,8 @@ export function resolveApiOptions(options: ApiOptions, record: ApiOptions = {}):
 type InFlightSettings = Pick<ApiSettings, 'maxRequestsInflight' | 'maxMutatingRequestsInflight'>;
 
 /**
- * Returns the sum of both options, which users share. Throws a UserError if an option is not a number, or the sum is 0. Source: v1.33 with
- * API Priority and Fairness, which adds the options in the same way.
+ * Returns the sum of both options: how many requests the API server handles at a time, from all users together. Throws a UserError if an
+ * option is not a number, or the sum is 0. Source: v1.33 with API Priority and Fairness, which adds the options in the same way.
  */
 export function requestsInFlight({ maxRequestsInflight, maxMutatingRequestsInflight }: InFlightSettings): number {
   const all = requireCount('--max-requests-inflight', maxRequestsInflight);

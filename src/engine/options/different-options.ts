@@ -3,7 +3,7 @@ import { type EngineRecord, resolveSettings, type Settings, type UpOptions } fro
 
 /** Options that do not describe the engine, or that a running engine does not need. */
 const NOT_OF_ENGINE = ['dataDir', 'logLevel', 'logFormat', 'anyPort', 'forSessions'];
-/** Returns whether any of the options describes the engine, as those of `lifepod up [options] FILE` may; `lifepod run` has none of them. */
+/** Returns whether any of the options describes the engine. `lifepod up [options] FILE` accepts such options, `lifepod run` does not. */
 export const hasEngineOptions = (options: UpOptions): boolean =>
   Object.entries(options).some(([key, value]) => value !== undefined && !NOT_OF_ENGINE.includes(key));
 
@@ -11,7 +11,10 @@ const SETTING_NAMES: Readonly<Record<string, keyof Settings>> = { runtimeHandler
 
 const flagOf = (key: string): string => `--${key.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 
-/** Returns flags such as `--port`. `record` is that of the running engine. Throws a UserError if an option is not valid. */
+/**
+ * Returns the flags, such as `--port`, of the options whose values differ from the settings of the running engine. `record`: the record of
+ * that engine. Throws a UserError if an option is not valid.
+ */
 export function differentOptions(options: UpOptions, record: EngineRecord | undefined): string[] {
   const asked = resolveSettings(options, record);
   const running = resolveSettings({ dataDir: options.dataDir }, record);
@@ -30,8 +33,8 @@ export function differentOptions(options: UpOptions, record: EngineRecord | unde
 }
 
 /**
- * Returns the flags of differentOptions(), and those of options that are not recorded, unless `args`, the command line of the engine, has
- * them with the same values.
+ * Returns the flags of differentOptions(), and the flags of given options that are not recorded, such as --log-level, if `args`, the
+ * command line of the running engine, lacks them or has other values.
  */
 export const unappliedOptions = (
   options: UpOptions,

@@ -7,10 +7,10 @@
  *     `lifepod down` know what a killed first start may have left.
  *  2. An object that a client has written successfully is never removed: the first start counts as successful before the first write of a
  *     client takes effect, and when the folder of a Pod exists.
- *  3. Files that existed before a first start, and those of the user, are never removed.
+ *  3. Files that existed before a first start, and files of the user, are never removed.
  *  4. A later start that fails keeps the recorded settings, except those with which it has already written to the store, and the runtime if
- *     it has already created sandboxes in another one. While such a start runs, the record has its settings, because `lifepod down` needs
- *     them.
+ *     it has already created sandboxes in another one. From the time when the API server of such a start listens until the start fails, the
+ *     record has the settings of the start, because `lifepod down` needs them.
  *  5. A later start with another runtime is refused before it changes anything if Pods run in the recorded one (runtime-change.ts).
  *  6. A later start that fails before any Pod has begun removes the network that it has created, for example if the disk is full.
  */
@@ -46,7 +46,7 @@ export function recordDown(dataDir: string, record: EngineRecord): void {
 const isKept = (name: string): boolean => name.startsWith('lifepod.log') || name === 'sessions';
 /** The folders in which the user creates files, perhaps while an engine starts. */
 const OF_USER = ['certs.d', 'manifests', 'seccomp'];
-/** Removed last: these entries show other processes that the others are being removed. */
+/** Removed last: as long as they exist, other processes see that a first start is under way or is being undone. */
 const LAST = ['engine.json', 'lock'];
 
 /**
@@ -77,7 +77,10 @@ export interface StartProgress {
   /** Call this before anything happens that must outlive a failed first start. */
   settle(): void;
   succeed(): void;
-  /** Call this when a failed start has stopped all its parts. Removes what a first start has created, unless the start is settled. */
+  /**
+   * Call this when a failed start has stopped all its parts. A first start removes what it has created, unless it is settled. A later start
+   * restores the record, and removes the network if it has created it and no Pod has begun.
+   */
   undo(): Promise<void>;
 }
 
@@ -108,7 +111,7 @@ function laterStart(settings: Settings, record: EngineRecord | undefined, platfo
   const former: EngineRecord = { ...given, serviceCidr, encryptionProviderConfig, state: 'up' };
   const write = (content: EngineRecord): void => writeEngineRecord(dataDir, content);
   let mustRestore = false;
-  // Until the start begins, and after it has succeeded, the network is not that of a failed start.
+  // Also true before the start begins and after it has succeeded, so that undo() then keeps the network.
   let hadNetwork = true;
   return {
     begin() {

@@ -9,11 +9,11 @@ import { asRoot } from '../programs/typed-program.ts';
 import { CGROUP_ROOT } from './cgroups.ts';
 
 export interface ControlGroupFacts {
-  /** /proc/self/mountinfo */
+  /** The content of /proc/self/mountinfo. */
   mountinfo: string;
-  /** The file cgroup.controllers at /sys/fs/cgroup; undefined: version 2 is not mounted there. */
+  /** The content of cgroup.controllers at /sys/fs/cgroup; undefined: version 2 is not mounted there. */
   offered: string | undefined;
-  /** The file /proc/cgroups; empty if the kernel has no such file. */
+  /** The content of /proc/cgroups; empty if the kernel has no such file. */
   hierarchies: string;
 }
 
@@ -37,7 +37,7 @@ export function controlGroupProblem(
   if (USED.some((name) => mounted.includes(name))) return undefined;
   const groups = v1Groups(hierarchies);
   const isV1 = groups.some((group) => group.some((name) => USED.includes(name)));
-  // If the root is a mount already, such as that of systemd, another mount would hide the hierarchies below it.
+  // If something is already mounted at the root, for example by systemd, another mount would hide the hierarchies below it.
   const mountV1 = `mountpoint -q ${CGROUP_ROOT} || mount -t tmpfs cgroup ${CGROUP_ROOT}; for c in ${groups.map((names) => names.join()).join(' ')}; do mkdir -p ${CGROUP_ROOT}/\${c%%,*}; mount -t cgroup -o $c cgroup ${CGROUP_ROOT}/\${c%%,*}; done`;
   const reboot = 'or boot with the kernel parameter cgroup_no_v1=all';
   if (offered !== undefined)
@@ -56,7 +56,7 @@ export function controlGroupProblem(
   };
 }
 
-/** Includes mount options that are no controllers. */
+/** The result includes mount options that are not controllers. */
 const controllersOfMounts = (mountinfo: string): string[] =>
   [...mountinfo.matchAll(/ - cgroup \S+ (\S+)$/gm)].flatMap(([, options = '']) => options.split(','));
 

@@ -195,7 +195,7 @@ async function readOomKills(folder: string): Promise<OomKills | undefined> {
   };
 }
 
-/** No permission, a read-only mount, or an unsuitable group. */
+/** The error codes for a missing permission, a read-only mount, or an unsuitable group. */
 const REFUSALS = ['EACCES', 'EBUSY', 'EINVAL', 'EOPNOTSUPP', 'EPERM', 'EROFS'];
 
 function refused(error: unknown): false {

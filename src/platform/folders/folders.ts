@@ -45,7 +45,7 @@ export function removeIfEmpty(folder: string): void {
   } catch {}
 }
 
-/** `error`: an error of createFolders(). */
+/** Returns why createFolders() has failed, as a part of a sentence. `error`: the error of createFolders(). */
 export function creationProblem(error: unknown): string {
   const { code, syscall, message } = error as NodeJS.ErrnoException;
   if (code !== 'ENOENT') return message;

@@ -1,8 +1,8 @@
 import { readlinkSync, statSync } from 'node:fs';
 
 /**
- * Returns whether both processes have the same PID namespace; true also if that of the other process cannot be read, for example because
- * it belongs to another user. On a machine, /proc also shows the processes of containers. These may have the same command line as a
+ * Returns whether the process has the same PID namespace as this one; true also if its namespace cannot be read, for example because the
+ * process belongs to another user. On a machine, /proc also shows the processes of containers. These may have the same command line as a
  * lifepod on the machine, although their paths belong to another file system.
  * Source: pid_namespaces(7).
  */

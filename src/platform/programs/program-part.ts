@@ -49,6 +49,6 @@ function optionOf(argv: readonly string[], option: string): string | undefined {
   return argv[at] === option ? argv[at + 1] : argv[at]?.slice(option.length + 1);
 }
 
-/** Returns the sentence of programPart() that a message, such as that of a failed probe, contains. */
+/** Returns the sentence of programPart() in a message, such as the message of a failed probe; undefined if it contains none. */
 export const programLossIn = (message: string): string | undefined =>
   /the program of lifepod was (?:replaced|removed) while the engine .*?(?= \(in \/)/.exec(message)?.[0];

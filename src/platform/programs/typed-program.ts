@@ -8,7 +8,8 @@ const SUDO_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
 
 /**
  * Returns `lifepod` if the PATH leads to the running program, or to another one after the running one was removed, else the path that the
- * user typed, from LIFEPOD_PROGRAM. `sudo`: whether the user will type the word after sudo, which has a PATH of its own.
+ * user typed, from LIFEPOD_PROGRAM (`lifepod` if the variable is not set). `sudo`: whether the user will type the result after sudo, which
+ * has a PATH of its own.
  */
 export function typedProgram(env: NodeJS.ProcessEnv, sudo: boolean): string {
   const typed = env['LIFEPOD_PROGRAM'];
