@@ -107,7 +107,7 @@ function eventStore(client: Client, { component, host }: EventRecorderOptions): 
     known.set(key, value);
     if (known.size > MAX_REMEMBERED) known.delete(known.keys().next().value as string);
   };
-  /** Resolves to false if the stored Event no longer exists, usually because it has expired. */
+  /** Increments the count of the stored Event. Resolves to false if the Event no longer exists, usually because it has expired. */
   const increment = async (key: string, before: Known, draft: Draft): Promise<boolean> => {
     const count = before.count + 1;
     remember(key, { ...before, count });

@@ -30,7 +30,7 @@ export interface HttpClientOptions {
   token?: string;
   /** Returns the error message for a server that cannot be reached. Undefined: the message names the server and the error. */
   unreachable?: (error: NodeJS.ErrnoException) => string | undefined;
-  /** The error message if the server does not accept the credentials. Undefined: that of the server. */
+  /** Returns the error message for a server that does not accept the credentials. Absent: the message of the server. */
   refused?(): string;
   /**
    * A call fails if the server is silent for this long; a watch, open() or post() fails only if its TLS handshake takes this long.

@@ -207,7 +207,10 @@ class Reflector<From extends KubeObject, T extends KubeObject> {
   }
 }
 
-/** The resourceVersion is that of the first page; undefined if the server reports none. */
+/**
+ * Resolves to all objects, read in pages if the query has a limit, and to the resourceVersion of the first page; undefined if the server
+ * reports none.
+ */
 async function listAll<From extends KubeObject, T>(
   client: ResourceClient<From>,
   query: ListOptions,
@@ -223,7 +226,7 @@ async function listAll<From extends KubeObject, T>(
   }
 }
 
-/** An API server may omit the kind and apiVersion from the items of a list. */
+/** Adds the kind and apiVersion, which an API server may omit from the items of a list. */
 function withKind<T extends KubeObject>(item: T, list: KubeList<T>): T {
   if (item.kind) return item;
   return { ...item, kind: list.kind.replace(/List$/, ''), apiVersion: list.apiVersion };

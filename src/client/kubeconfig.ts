@@ -24,7 +24,7 @@ interface Section {
   values: Record<string, unknown>;
 }
 
-/** Uses the current context of the file. Rejects with a UserError like readKubeconfigs(). */
+/** Resolves to a client for the current context of the file. Rejects with a UserError like readKubeconfigs(). */
 export const clientFromKubeconfig = async (path: string): Promise<HttpClient> => httpClient(await readKubeconfig(path));
 
 /** Resolves to the current context of the file. Rejects like readKubeconfigs(). Source: client-go's kubeconfig v1 format. */
@@ -33,8 +33,8 @@ export const readKubeconfig = async (path: string): Promise<KubeconfigContext> =
 
 /**
  * Resolves to the context named `context`, or to the current context if `context` is undefined. The first file that defines an entry wins.
- * Skips missing files if several paths are passed. Rejects with a UserError if a file cannot be read or parsed, if the context is
- * incomplete, or if its server is not an https:// address.
+ * Skips missing files if several paths are passed. Rejects with a UserError if all files are missing, if a file cannot be read or is not a
+ * kubeconfig, if the context is missing or incomplete, or if its server is not an https:// address.
  * Source: how client-go merges the files in KUBECONFIG.
  */
 export async function readKubeconfigs(paths: readonly string[], context?: string): Promise<KubeconfigContext> {
@@ -145,12 +145,12 @@ async function readFileOf(path: string): Promise<KubeconfigFile> {
   return { path, config };
 }
 
-/** A kubeconfig may also have no kind. */
+/** The kind of a kubeconfig, which may also be absent. */
 const KIND = 'Config';
 
 /**
- * Returns undefined if the text is invalid or not an object. As in client-go, only the first document counts, and a text without a document
- * is an empty object.
+ * Parses a kubeconfig. Returns undefined if the text is invalid or not an object. As in client-go, only the first document counts, and a
+ * text without a document is an empty object.
  */
 function parsed(text: string): Record<string, unknown> | undefined {
   try {

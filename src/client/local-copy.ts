@@ -51,7 +51,7 @@ export class LocalCopy<T extends KubeObject> {
   }
 
   /**
-   * Calls `added` for every object that matches, and from then on the handlers for each change of such an object, until unfollow(). An
+   * Calls `added` for every object that matches, and from then on the handlers for each change of a matching object, until unfollow(). An
    * object that begins or ceases to match counts as added or deleted.
    */
   follow(handlers: InformerHandlers<T>, matches: (object: T) => boolean = () => true): void {

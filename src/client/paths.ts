@@ -1,4 +1,4 @@
-/** Source: Kubernetes API concepts, resource URIs. */
+/** Builds the paths and queries of API requests. Source: Kubernetes API concepts, resource URIs. */
 import type { ResourceRef } from '../machinery/meta.ts';
 
 /** Returns a path such as `/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/node-a/status`. */

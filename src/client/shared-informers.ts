@@ -35,8 +35,9 @@ export interface FollowOptions {
 
 export interface SharedInformers {
   /**
-   * No handler is called before the caller has got the returned informer. The informer's `synced` resolves once `added` has been called for
-   * every object of the first list, or once the signal has aborted.
+   * Follows the selected objects of the resource until the signal aborts, and returns an informer that reads them. No handler is called
+   * before the caller has got the informer. The informer's `synced` resolves once `added` has been called for every object of the first
+   * list, or once the signal has aborted.
    */
   follow<T extends KubeObject>(
     resource: ResourceRef,

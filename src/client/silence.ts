@@ -29,7 +29,7 @@ export function limitSilence(
     clearTimeout(timer);
     answered?.();
   };
-  // The timeout of the request covers its response, but begins only after the TLS handshake.
+  // The timeout of the request also covers the rest of the response, but begins only when the TCP connection exists.
   if (answersSoon) outgoing.setTimeout(millis, giveUp);
   else outgoing.once('socket', (socket) => (outgoing.reusedSocket ? end() : socket.once('secureConnect', end)));
   // A call that the agent cancels emits `close` without `error`; a call may also emit `error` after `response`.

@@ -8,7 +8,10 @@ import { isApiError } from '../machinery/status.ts';
 import type { DeleteOptions } from '../ports/backend.ts';
 import type { ResourceClient } from './client.ts';
 
-/** Resolves to undefined if the object no longer exists (NotFound), or was replaced or changed (Conflict). Rejects with any other error. */
+/**
+ * Resolves to the result of the write; undefined if the object no longer exists (NotFound), or was replaced or changed (Conflict). Rejects
+ * with any other error.
+ */
 export async function unlessChanged<T>(write: Promise<T>): Promise<T | undefined> {
   try {
     return await write;

@@ -34,7 +34,7 @@ export interface WorkQueueOptions {
 }
 
 export interface WorkQueue {
-  /** A key that is being processed is processed once more afterwards. A key in back-off does not wait any longer. */
+  /** Queues the key. A key that is being processed is processed once more afterwards, and a key in back-off no longer waits. */
   add(key: string): void;
   /** Resolves when no key is queued or being processed; keys in back-off do not count. */
   idle(): Promise<void>;
@@ -50,7 +50,10 @@ interface QueueFigures {
   retries: number;
 }
 
-/** Except for workqueue_active, the names are those of Kubernetes v1.33. The values of queues with the same name are added up. */
+/**
+ * Returns the metrics of all work queues of the process. Queues with the same name share a sample, which is the sum of their values. Except
+ * for workqueue_active, the names are those of Kubernetes v1.33.
+ */
 export function workQueueMetrics(): MetricFamily[] {
   const byName = Map.groupBy(figures, ({ name }) => name);
   const samples = (figure: (one: QueueFigures) => number): MetricSample[] =>
@@ -181,7 +184,7 @@ function createRetries({ name, log, timers }: WorkQueueOptions, add: (key: strin
   const failures = new Map<string, number>();
   const timersByKey = new Map<string, Timer>();
   return {
-    /** Starts the back-off timer if `retry` is true. A key that is queued again needs no timer. */
+    /** Counts and logs the failure, and starts the back-off timer if `retry` is true. A key that is queued again needs no timer. */
     failed(key: string, error: Error, retry: boolean): void {
       const count = (failures.get(key) ?? 0) + 1;
       failures.set(key, count);

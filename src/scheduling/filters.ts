@@ -14,7 +14,10 @@ export type Feasibility = { fits: true } | { fits: false; reasons: string[] };
 
 type Filter = (pod: Pod, node: Node, onNode: PodsOnNode) => string[];
 
-/** `onNode`: the other Pods bound to the node. */
+/**
+ * Returns whether the Pod fits on the node, and otherwise the reasons of the first filter that rejects the node. `onNode`: the other Pods
+ * bound to the node.
+ */
 export function feasible(pod: Pod, node: Node, onNode: PodsOnNode): Feasibility {
   for (const filter of filters) {
     const reasons = filter(pod, node, onNode);

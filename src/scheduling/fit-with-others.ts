@@ -18,8 +18,8 @@ import { claimNamesOf, exclusiveClaims, type VolumeFacts } from './volume-claims
 export type AddBeside = (other: Pod) => boolean;
 
 /**
- * Call the returned function once for each other Pod. Returns undefined if `pod` does not fit even beside `staying` alone. The caller must
- * not pass terminated Pods, neither in `staying` nor to the returned function.
+ * Returns a function to call once for each other Pod; undefined if `pod` does not fit even beside `staying` alone. The caller must not pass
+ * terminated Pods, neither in `staying` nor to the returned function.
  */
 export function fitBeside(
   pod: Pod,

@@ -49,7 +49,7 @@ export interface Preemption {
 
 const OS_LABEL = 'kubernetes.io/os';
 
-/** Returns undefined if the node admits the Pod, and a Preemption if other Pods must terminate first. */
+/** Returns undefined if the node admits the Pod, a Preemption if other Pods must terminate first, and otherwise a Refusal. */
 export function refusal(pod: Pod, side: NodeSide): Refusal | Preemption | undefined {
   const critical = isCritical(pod, side.isStatic(pod));
   for (const check of [sysctls, operatingSystem, groupsPolicy, ...(critical ? [] : [resources]), placement, appArmor]) {

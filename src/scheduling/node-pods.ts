@@ -19,7 +19,7 @@ export interface PodsOnNode {
   requested(name: string): Quantity;
   /** Returns the sum of the requests that the score counts, in billionths of the unit. */
   scored(name: ScoredResource): bigint;
-  /** `key`: see host-ports.ts. */
+  /** Whether a Pod uses the host port. `key`: see portKeysOf() in host-ports.ts. */
   usesPort(key: string): boolean;
   usesClaim(namespace: string, name: string): boolean;
 }

@@ -7,7 +7,10 @@ import { hasEnded } from '../api/core/v1/pod/status/final-phase.ts';
 import type { Node, Pod } from '../api/generated/types.ts';
 import { addQuantities, type Quantity, zeroQuantity } from '../machinery/quantity.ts';
 
-/** Uses the capacity if the node reports no allocatable amounts. Returns undefined if the node does not have the resource. */
+/**
+ * Returns the node's allocatable amount of the resource, or its capacity if the node reports no allocatable amounts; undefined if the node
+ * does not have the resource.
+ */
 export const allocatableOf = ({ status }: Node, name: string): Quantity | undefined =>
   resourceQuantity(status?.allocatable ?? status?.capacity, name);
 

@@ -17,7 +17,10 @@ import { claimProblem, type VolumeFacts, volumeReasons } from './volume-claims.t
 
 export type Placement = { node: string } | { message: string };
 
-/** `podsOn`: returns the Pods that are bound to the node, or count as bound. Without `volumes`, claims are ignored. */
+/**
+ * Returns the chosen node, or the message for the Pod if no node is feasible. `podsOn`: returns the Pods that are bound to the node, or
+ * count as bound. Without `volumes`, claims are ignored.
+ */
 export function schedule(
   pod: Pod,
   nodes: readonly Node[],

@@ -29,7 +29,9 @@ export interface VolumeFacts {
   storageClass(name: string): StorageClass | undefined;
 }
 
-/** The phase Bound is written later than the annotation BIND_COMPLETED. */
+/**
+ * Whether the binding is complete. The phase is not checked, because the phase Bound is written later than the annotation BIND_COMPLETED.
+ */
 export const isBound = ({ metadata, spec }: PersistentVolumeClaim): boolean =>
   (spec?.volumeName ?? '') !== '' && metadata.annotations?.[BIND_COMPLETED] !== undefined;
 

@@ -57,7 +57,7 @@ function ensure<K, V>(map: Map<K, V>, key: K, create: () => V): V {
   return value;
 }
 
-/** Ignores volumes that are being deleted, or that are neither reserved nor Available. */
+/** Returns an index of the volumes. The index ignores volumes that are being deleted, or that are neither reserved nor Available. */
 export function volumeIndex(volumes: readonly PersistentVolume[] = []): VolumeIndex {
   /** Reserved volumes, by namespace and name of the claim, then by name of the volume. */
   const kept = new Map<string, Map<string, PersistentVolume>>();
