@@ -2,7 +2,7 @@ import { isIPv4, isIPv6 } from 'node:net';
 
 const GROUPS = 8;
 
-/** Returns undefined if the text is not an IP address. */
+/** Returns the 4 or 16 bytes of the address; undefined if the text is not an IP address, or is one with a zone. */
 export function addressBytes(text: string): number[] | undefined {
   if (isIPv4(text)) return text.split('.').map(Number);
   // An address with a zone, such as fe80::1%eth0, has a meaning only on one machine.

@@ -30,7 +30,7 @@ export class AnswerCache {
     this.#limits = limits;
   }
 
-  /** Returns undefined if no response is stored, or if its lifetime is over. */
+  /** Returns the stored response and its age; undefined if no response is stored, or if its lifetime is over. */
   get(key: string, nowMillis: number): { response: ForeignResponse; ageSeconds: number } | undefined {
     const entry = this.#entries.get(key);
     if (entry === undefined) return undefined;

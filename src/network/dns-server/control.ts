@@ -10,7 +10,7 @@ const MAX_LINE_CHARS = 4 * 2 ** 20;
 const MAX_REPORTS = 50;
 
 export interface ControlOptions {
-  /** A socket of another process with this path is replaced. */
+  /** The path of the socket. A socket of another process at this path is replaced. */
   path: string;
   hello: () => Hello;
   /** Called when an engine has sent all records for the first time. */
@@ -34,7 +34,7 @@ export class Control {
     return this.#zone;
   }
 
-  /** If no engine is connected, the last MAX_REPORTS messages wait for the next engine. */
+  /** Sends the message to the engine. If no engine is connected, the last MAX_REPORTS messages wait for the next engine. */
   report(message: ProcessMessage): void {
     if (this.#engine !== undefined) send(this.#engine, message);
     else if (this.#unread.push(message) > MAX_REPORTS) this.#unread.shift();
@@ -119,7 +119,7 @@ class Transfer {
 const nowSeconds = (): number => Math.floor(Date.now() / 1000);
 const send = (socket: Socket, message: ProcessMessage): void => void socket.write(`${JSON.stringify(message)}\n`);
 
-/** Calls `failed` if `each` throws, or if a line is too long. */
+/** Calls `each` with each complete line that the socket receives, and `failed` if `each` throws or a line is too long. */
 function readLines(socket: Socket, each: (line: string) => void, failed: (error: Error) => void): void {
   socket.setEncoding('utf8');
   let pending: string[] = [];

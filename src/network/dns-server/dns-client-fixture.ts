@@ -19,7 +19,7 @@ export const opt = (udpPayloadSize: number, more: Partial<OptAnswer> = {}): OptA
   ...more,
 });
 
-/** Rejects if nothing listens, or after 10 s. */
+/** Sends the message, and resolves with the response. Rejects if nothing listens, or after 10 s. */
 export async function askUdp(port: number, message: Buffer, host = '127.0.0.1'): Promise<Buffer> {
   const socket = createSocket(host.includes(':') ? 'udp6' : 'udp4');
   try {
@@ -31,7 +31,9 @@ export async function askUdp(port: number, message: Buffer, host = '127.0.0.1'):
   }
 }
 
-/** Rejects if nothing listens, or if the server closes the connection without a response. */
+/**
+ * Sends the message, and resolves with the response. Rejects if nothing listens, or if the server closes the connection without a response.
+ */
 export async function askTcp(port: number, message: Buffer, host = '127.0.0.1'): Promise<Buffer> {
   const socket = connect(port, host);
   socket.write(withLength(message));

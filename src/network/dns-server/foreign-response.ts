@@ -36,7 +36,7 @@ export function forwardedQuery(query: Query): Buffer {
   return message;
 }
 
-/** Returns undefined if the message is malformed or does not answer the question of the query. */
+/** Parses the response of a name server. Returns undefined if it is malformed or does not answer the question of the query. */
 export function readForeign(message: Buffer, query: Query): ForeignResponse | undefined {
   if (message.length < HEADER_BYTES || (message.readUInt16BE(2) & FLAG.response) === 0) return undefined;
   const rcode = message.readUInt16BE(2) & 0xf;
@@ -74,7 +74,10 @@ export function readForeign(message: Buffer, query: Query): ForeignResponse | un
   };
 }
 
-/** Returns 0 if the response may not be reused. A negative answer may be reused only if it has an SOA record. Source: RFC 2308. */
+/**
+ * Returns for how many seconds the response may be reused; 0 if it may not. A negative answer may be reused only if it has an SOA record.
+ * Source: RFC 2308.
+ */
 function lifetime(
   rcode: number,
   ttls: readonly number[],
@@ -132,8 +135,8 @@ export function relay(foreign: ForeignResponse, query: Query, ageSeconds: number
 }
 
 /**
- * Returns the CNAME, A and AAAA records among the first `most` records. The list ends before a record whose name has no unambiguous text,
- * because a label contains a dot.
+ * Returns the CNAME, A and AAAA records of the answer among the first `most` records of the message. The list ends before a record whose
+ * name or CNAME target has no unambiguous text, because a label contains a dot.
  */
 export function aliasesAndAddresses({ message }: ForeignResponse, query: Query, most: number): ZoneRecord[] {
   const found: ZoneRecord[] = [];

@@ -40,10 +40,11 @@ export interface Answered {
 }
 
 export interface Forwarder {
-  /** Returns undefined if no response is stored. */
+  /** Returns the stored response; undefined if none is stored, or if its lifetime is over. */
   stored(query: Query): Answered | undefined;
   /**
-   * Rejects if the machine has no name server, if none responds in time, or if too many queries wait. `client`: the address of the client.
+   * Asks the machine's name servers. Rejects if the machine has no name server, if none responds in time, or if too many queries wait.
+   * `client`: the address of the client.
    */
   ask(query: Query, transport: Transport, client: string): Promise<Answered>;
   /** Resolves when the queries that wait now have been answered or have failed. */

@@ -7,7 +7,7 @@
  *  1. Queries wait until the process has received all records once.
  *  2. Once it serves, the process ends only on SIGTERM, when another process takes its place, or when the file of its control socket is
  *     removed or replaced.
- *  3. It imports only what it needs, and at its start: its memory is small, and the files may be replaced while it runs.
+ *  3. It imports only what it needs, to keep its memory small, and only at its start, because the files may be replaced while it runs.
  */
 import { writeFileSync } from 'node:fs';
 import { Control, watchPath } from './control.ts';

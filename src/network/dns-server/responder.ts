@@ -28,7 +28,7 @@ export interface ResponderOptions {
   domain: string;
 }
 
-/** Returns undefined if the message must not be answered. `client`: the address of the client. */
+/** Answers one DNS message. The result is undefined if the message gets no response. `client`: the address of the client. */
 export type Responder = (
   message: Buffer,
   transport: Transport,
@@ -64,7 +64,7 @@ class Answers {
     this.#options = options;
   }
 
-  /** Returns undefined if the question is for another zone. */
+  /** Returns the answer of the zone, or the alias to follow; undefined if the question is for another zone. */
   local(query: Query, transport: Transport): Response | Alias | undefined {
     const { domain, data } = this.#options;
     const found = answerQuestion(query.labels, query.type, domain, data(), MOST_RECORDS[transport]);
@@ -160,7 +160,7 @@ function refusalOf(query: Query): number | undefined {
 const failure = (query: Query, rcode: number, transport: Transport): Buffer =>
   respond(query, { rcode, isAuthoritative: false, answers: [], authorities: [], additionals: [] }, transport);
 
-/** Returns undefined if `target` is not a name. */
+/** Returns the query for the name `target` instead of the name in `query`; undefined if `target` is not a valid name. */
 function targetQuery(query: Query, target: string): Query | undefined {
   const labels = target.toLowerCase().replace(/\.$/, '').split('.');
   if (target.length > 253 || labels.some((label) => label === '' || label.length > 63)) return undefined;

@@ -18,7 +18,7 @@ export type Transport = 'udp' | 'tcp';
 
 export interface Response {
   rcode: number;
-  /** Whether the answer comes from the cluster's own zone. */
+  /** Whether the cluster's own zone answers for the name in the question. */
   isAuthoritative: boolean;
   /** Records are already missing, for example from a truncated response of a name server. The client should repeat the query over TCP. */
   isTruncated?: boolean;
@@ -33,8 +33,8 @@ export const limitOf = ({ edns }: Query, transport: Transport): number =>
     : Math.min(MAX_UDP_BYTES, Math.max(CLASSIC_UDP_BYTES, edns?.udpBytes ?? CLASSIC_UDP_BYTES));
 
 /**
- * If the answers and authorities do not fit, the response is marked as truncated and contains the records that fit: older resolvers use
- * them instead of repeating the query over TCP. Additional records that do not fit are omitted.
+ * Encodes the response. If the answers and authorities do not fit, the message is marked as truncated and contains the records that fit:
+ * older resolvers use them instead of repeating the query over TCP. Additional records that do not fit are omitted.
  */
 export function respond(query: Query, response: Response, transport: Transport): Buffer {
   const limit = limitOf(query, transport);
@@ -62,7 +62,7 @@ export function respond(query: Query, response: Response, transport: Transport):
 export const responseFlags = ({ flags }: Query, rcode: number): number =>
   FLAG.response | FLAG.recursionAvailable | (flags & (FLAG.recursionDesired | FLAG.checkingDisabled)) | (rcode & 0xf);
 
-/** Returns the position after the record. */
+/** Writes the OPT record at the position `at`, and returns the position after the record. */
 export function writeOpt(buffer: Buffer, at: number, { edns }: Query, rcode: number): number {
   buffer.writeUInt8(0, at);
   buffer.writeUInt16BE(TYPE.OPT, at + 1);
@@ -197,7 +197,7 @@ class Writer {
   }
 }
 
-/** The response has no question, because the question of the query may be missing or unreadable. */
+/** Returns a response that consists of the header only, because the question of the query may be missing or unreadable. */
 export function errorResponse(message: Buffer, rcode: number): Buffer {
   const response = Buffer.alloc(HEADER_BYTES);
   message.copy(response, 0, 0, 2);

@@ -94,7 +94,7 @@ async function askAgain(client: Socket): Promise<void> {
   await once(client, 'data');
 }
 
-/** The server accepts the connections in this order. */
+/** Opens the connections one after another, so that the server accepts them in the order of the result. */
 async function openMany(port: number, count: number, localAddress: string): Promise<Socket[]> {
   const opened: Socket[] = [];
   for (let i = 0; i < count; i++) opened.push(await openAnswered(port, localAddress));

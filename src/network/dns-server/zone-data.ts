@@ -45,7 +45,7 @@ export class StoredZone implements ZoneData {
   readonly #labelled = new WeakMap<SliceRecord, Map<string, string[]>>();
   #serial: number;
 
-  /** `nowSeconds`: the time since the epoch, which becomes the first serial. */
+  /** `nowSeconds`: the first serial, which is the time since the epoch or a greater number. */
   constructor(nowSeconds: number) {
     this.#serial = nowSeconds % 2 ** 32;
   }

@@ -34,7 +34,7 @@ export type ZoneAnswer =
   /** The name is neither a cluster name nor the reverse name of a Service or an endpoint, so the question must be forwarded. */
   | { kind: 'foreign' };
 
-/** More records would not fit into a message. */
+/** The maximum numbers of addresses and of SRV records in an answer. More records would not fit into a message. */
 export interface MostRecords {
   addresses: number;
   services: number;
@@ -49,7 +49,8 @@ const MOST_NAMES = 100;
 const SPEC_VERSION = '1.1.0';
 
 /**
- * `labels`: the labels of the name in lower case, first label first. `domain`: the cluster's domain in lower case, such as cluster.local.
+ * Answers a question for a name. `labels`: the labels of the name in lower case, first label first. `domain`: the cluster's domain in lower
+ * case, such as cluster.local.
  */
 export function answerQuestion(
   labels: readonly string[],

@@ -124,7 +124,7 @@ async function replace(
   return (await connectTo(options)) ?? openDnsProcess(options);
 }
 
-/** Resolves with undefined if no process listens, or if it does not greet in time. */
+/** Connects to the process that listens on the socket. Resolves with undefined if no process listens, or if it does not greet in time. */
 async function connectTo(options: DnsProcessOptions): Promise<DnsConnection | undefined> {
   const { log, timers } = options;
   const socket = connect(options.socket);

@@ -24,8 +24,8 @@ export function serviceRecord({ metadata, spec }: Service): PutMessage {
 }
 
 /**
- * An endpoint whose readiness is unknown counts as ready. publishNotReadyAddresses needs no rule: the slices of such a Service contain only
- * ready endpoints. Source: discovery.k8s.io/v1, EndpointConditions.
+ * Returns the record of the slice's ready endpoints. An endpoint whose readiness is unknown counts as ready. publishNotReadyAddresses needs
+ * no rule: all endpoints in the slices of such a Service are marked as ready. Source: discovery.k8s.io/v1, EndpointConditions.
  */
 export function sliceRecord({ metadata, addressType, endpoints, ports }: EndpointSlice): PutMessage {
   const ready = addressType === 'FQDN' ? [] : (endpoints ?? []).filter(({ conditions }) => conditions?.ready !== false);

@@ -1,6 +1,6 @@
 /**
- * Finds chains of other programs, such as firewalls, that drop forwarded packets by default. All packets of Pods are forwarded. A rule of
- * lifepod cannot accept them, because a packet must be accepted by the chains of all tables.
+ * Finds chains of other programs, such as firewalls, that drop forwarded packets by default. The machine forwards the packets between a Pod
+ * and other Pods or machines. A rule of lifepod that accepts these packets does not help: the chains of all tables must accept them.
  *
  * Boundary: only policies are examined, not whether the rules of a chain accept the packets of Pods. A chain whose rules name the Pod range
  * is left out. Source: nft(8), `list chains`; iptables(8).
@@ -23,7 +23,7 @@ interface BaseChain {
 /** The tables that iptables has in the kernel if it does not use nftables. */
 const LEGACY_TABLES = '/proc/net/ip_tables_names';
 
-/** `json`: the output of `nft --json list chains`. */
+/** Returns the chains that drop forwarded packets by default, except chains of lifepod. `json`: the output of `nft --json list chains`. */
 export function droppingChains(json: string): BaseChain[] {
   const { nftables } = JSON.parse(json) as { nftables: { chain?: BaseChain }[] };
   return nftables.flatMap(({ chain }) =>

@@ -3,7 +3,7 @@
  *
  * Boundary: runs `nft monitor rules`, which ends with this process, even if this process is killed. Elements of sets are not monitored,
  * because a transaction may delete many of them. `nft monitor` does not print which program has deleted a rule, so the deletions by the
- * owner of the table are reported as well. Added rules are printed, because nft 1.0.7 and later do not parse `monitor destroy`.
+ * owner of the table are reported as well. `nft monitor` also prints added rules: nft 1.0.7 and later do not parse `monitor destroy`.
  */
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
@@ -32,7 +32,7 @@ const RESTART_MAX_MILLIS = 60_000;
 /** If `nft monitor` has run for longer, the pause before its next restart is short again. */
 const STABLE_MILLIS = 30_000;
 
-/** Returns immediately. */
+/** Runs `nft monitor`, and starts it again whenever it ends, until the signal aborts. Returns immediately. */
 export function followDeletions(options: MonitorOptions): Monitor {
   let renewal = new AbortController();
   const follow = async (): Promise<void> => {

@@ -70,11 +70,11 @@ export async function check(options: TableOptions, commands: Iterator<string, un
 }
 
 export interface ListedObject extends NamedObject {
-  /** 0 for sets and maps. */
+  /** The number of rules; 0 for sets and maps. */
   rules: number;
 }
 
-/** Rejects if the table does not exist. */
+/** Resolves with the chains, sets and maps of the table. Rejects if nft(8) fails, for example because the table does not exist. */
 export async function listObjects(options: TableOptions): Promise<ListedObject[]> {
   // --terse omits the elements of the sets, of which there may be very many.
   return parseObjects(await nft(options, ['--terse', 'list', 'table', 'inet', options.name]));
@@ -87,7 +87,7 @@ export async function listOtherEngines(options: TableOptions): Promise<string[]>
     .filter((name) => name !== options.name);
 }
 
-/** Compares the numbers of rules, but not the rules. */
+/** Whether the table has all chains and sets of the section. Compares the numbers of rules, but not the rules. */
 export const isComplete = (section: Section, existing: ReadonlyMap<string, ListedObject>): boolean =>
   [...section.values()].every(
     ({ chains = [], sets = [] }) =>

@@ -5,9 +5,7 @@
  * component passes unchanged parts again as the same objects: the comparison of two versions of a section visits the parts that differ.
  */
 
-/**
- * The name of each chain and set begins with the name of its section, such as `pods/NAME`. table.ts deletes those without such a prefix.
- */
+/** The name of each chain and set begins with the name of its section, such as `pods/NAME`. table.ts deletes other chains and sets. */
 export const SECTIONS = ['pods', 'host-ports', 'services', 'policies'] as const;
 export type SectionName = (typeof SECTIONS)[number];
 
@@ -45,7 +43,7 @@ export interface NftSet {
   type: string;
   /** Further properties in the syntax of nft(8), such as `flags interval;`. */
   options?: string;
-  /** Rules add the elements of this set. The kernel keeps them when the section is replaced, and parts must not declare any. */
+  /** Rules add the elements of this set. The kernel keeps these elements when the section is replaced, and parts must not declare any. */
   dynamic?: true;
 }
 

@@ -29,9 +29,9 @@ import { changeSection, type NamedObject, replaceSection } from './transaction.t
 export interface NftTable {
   readonly name: string;
   /**
-   * Resolves when the kernel has this version or a later one, with the parts that nft(8) rejects and that are replaced by their fallbacks.
-   * Rejects if nft(8) rejects the section even with these fallbacks, with an NftHangsError if nft(8) does not end, and with the reason of
-   * the signal if the signal aborts.
+   * Replaces the section. Resolves when the kernel has this version of the section or a later one, with the parts that nft(8) rejects and
+   * that are replaced by their fallbacks. Rejects if nft(8) rejects the section even with these fallbacks, with an NftHangsError if nft(8)
+   * does not end, and with the reason of the signal if the signal aborts.
    */
   set(section: SectionName, parts: Section): Promise<Rejections>;
 }
@@ -49,12 +49,12 @@ export function openTable(options: OpenOptions): NftTable {
   return new Owner(options);
 }
 
-/** Does nothing if the table does not exist. Rejects if nft(8) fails. */
+/** Deletes the table, and succeeds if it does not exist. Rejects if nft(8) fails. */
 export async function deleteTable(options: TableOptions): Promise<void> {
   await nft(options, ['-f', '-'], `${removal('inet', options.name)}${removal('ip', options.name)}`);
 }
 
-/** Works whether or not the table exists. Older versions of lifepod had a table of the family `ip`. */
+/** Returns commands that delete the table whether or not it exists. Older versions of lifepod had a table of the family `ip`. */
 const removal = (family: 'ip' | 'inet', name: string): string =>
   `add table ${family} ${name}\ndelete table ${family} ${name}\n`;
 
@@ -201,7 +201,7 @@ class Owner implements NftTable {
     return new Map([...sections.keys()].map((section) => [section, error]));
   }
 
-  /** Tries again later if the restoration fails. */
+  /** Restores the sections that have lost rules. With the option `watch`, a restoration that fails is repeated later. */
   async #restore(): Promise<void> {
     const { signal, watch } = this.#options;
     this.#isSuspect = false;
@@ -247,7 +247,10 @@ class Owner implements NftTable {
     this.#unknown.delete(section);
   }
 
-  /** Keeps the declarations of existing chains and sets, so that dynamic sets keep their elements; if nft(8) fails, creates all again. */
+  /**
+   * Replaces the section in the table. First keeps the declarations of existing chains and sets, so that dynamic sets keep their elements;
+   * if that fails, creates all chains and sets again.
+   */
   async #replace(section: SectionName, parts: Section): Promise<void> {
     const existing = await this.#open();
     const replace = async (keepDeclarations: boolean): Promise<void> => {

@@ -176,7 +176,7 @@ class AttachmentRules {
 
 /**
  * Lets the node's connections from 127.0.0.1 leave through the interface, and the replies return. Only interfaces that the rules contain
- * may get this permission, because it would open all loopback addresses of the node to the Pod.
+ * may get this permission, because without the rules it would open all loopback addresses of the node to the Pod.
  */
 async function allowLoopback(link: string): Promise<void> {
   await writeFile(`/proc/sys/net/ipv4/conf/${link}/route_localnet`, '1').catch((error: NodeJS.ErrnoException) => {

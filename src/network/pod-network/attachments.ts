@@ -27,7 +27,7 @@ export interface Attachment {
   hostPorts: readonly HostPort[];
   /** Whether the CNI plugin portmap has rules for the host ports, as with older versions of lifepod. */
   usesPortmap: boolean;
-  /** In milliseconds. */
+  /** When libcni wrote the record, in milliseconds since the epoch. */
   attachedAt: number;
 }
 
@@ -40,7 +40,7 @@ interface CniRecord {
   result?: { interfaces?: { name: string; sandbox?: string }[]; ips?: { address: string }[] };
 }
 
-/** Returns undefined if the text is not a complete record of an attached sandbox. */
+/** Parses a record of libcni's cache. Returns undefined if the text is not a complete record of an attached sandbox. */
 export function parseAttachment(text: string, attachedAt: number): Attachment | undefined {
   const record = parseRecord(text);
   const interfaces = record.result?.interfaces ?? [];

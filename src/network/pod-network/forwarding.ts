@@ -1,6 +1,7 @@
 /**
- * Lets the machine forward packets between Pods and other machines. The sysctls are never reset: other programs may rely on forwarding
- * meanwhile. A change of ip_forward also changes other sysctls, such as accept_redirects, which the administrator may have set meanwhile.
+ * Lets the machine forward packets between Pods and other machines. The sysctls are never reset, because other programs may have come to
+ * rely on forwarding. A change of ip_forward also changes other sysctls, such as accept_redirects, which the administrator may have set
+ * since.
  */
 import { readFile, writeFile } from 'node:fs/promises';
 import type { IpFamily } from '../../machinery/ip.ts';
@@ -12,7 +13,7 @@ const SYSCTLS: Readonly<Record<IpFamily, string>> = {
   IPv6: 'net/ipv6/conf/all/forwarding',
 };
 
-/** Rejects with a UserError on failure. */
+/** Enables forwarding for these IP families. Rejects with a UserError on failure. */
 export async function enableForwarding(families: readonly IpFamily[], signal: AbortSignal): Promise<void> {
   for (const family of families) {
     const sysctl = SYSCTLS[family];

@@ -19,8 +19,8 @@ export const hostPortMap = (family: IpFamily): string => `host-ports/ports-${NFT
 const addressMapOf = (family: IpFamily): string => `host-ports/address-ports-${NFT_WORDS[family].ip}`;
 
 /**
- * `serviceIps`: the cluster IPs that the node has but which have no host ports. `api`: the addresses of the API, whose connections no host
- * port gets; undefined until its port is known.
+ * Returns the part with the maps of host ports and the chains that look them up. `serviceIps`: the cluster IPs of the node itself, which
+ * have no host ports. `api`: the addresses of the API; no host port gets connections to them. Undefined until the port of the API is known.
  */
 export function hostPortRules(
   ranges: readonly PodRange[],

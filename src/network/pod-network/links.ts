@@ -39,7 +39,9 @@ export async function readRoutes(signal: AbortSignal): Promise<Route[]> {
   return (await Promise.all(['-4', '-6'].map(read))).flat();
 }
 
-/** `namespace`: the file of a network namespace. Rejects if a command of ip(8) fails. */
+/**
+ * Runs commands of ip(8), such as `link set NAME up`. `namespace`: the file of a network namespace. Rejects if a command of ip(8) fails.
+ */
 export async function runIp(commands: readonly string[], signal: AbortSignal, namespace?: string): Promise<void> {
   const options = { input: `${commands.join('\n')}\n`, signal };
   if (namespace === undefined) await runCommandOk('ip', ['-batch', '-'], options);

@@ -76,7 +76,7 @@ function parseRanges(text: string): IpRange[] {
   });
 }
 
-/** Returns an empty list if there is no configuration. */
+/** Resolves with the Pod ranges in the instance's CNI configuration; an empty list if there is no configuration. */
 export async function configuredRanges(instance: Instance): Promise<IpRange[]> {
   const text = await readFile(cniConfigurationPath(instance), 'utf8').catch(() => '{}');
   const { plugins = [] } = JSON.parse(text) as { plugins?: { ipam?: { ranges: { subnet: string }[][] } }[] };

@@ -123,7 +123,7 @@ function toApiOfPods(ranges: readonly PodRange[], { ips, port }: ApiAddresses): 
   return toApi({ ips: own, port });
 }
 
-/** Addresses of families without a Pod range are left out. */
+/** Returns the elements for an attached sandbox. Addresses of families without a Pod range are left out. */
 export function podElements({ link, addresses }: Attachment, ranges: readonly PodRange[]): Part {
   return {
     elements: [
@@ -142,15 +142,15 @@ export function podElements({ link, addresses }: Attachment, ranges: readonly Po
 
 const quoted = (link: string): string => `"${link}"`;
 
-/** IPv6 addresses are left out. */
+/** Returns the elements for sandboxes in CNI networks of another runtime. IPv6 addresses are left out. */
 export function foreignElements(addresses: readonly string[]): Part {
   const ipv4 = addresses.filter((address) => familyOf(address) === 'IPv4');
   return { elements: [{ set: FOREIGN_ADDRESSES, values: new Map(ipv4.map((address) => [address, ''])) }] };
 }
 
 /**
- * `foreign`: the result of foreignElements(). `elementsOf`: returns podElements() of an attachment, always the same object for the same
- * attachment.
+ * Returns the section for the attachments. `foreign`: the result of foreignElements(). `elementsOf`: returns podElements() of an
+ * attachment, always the same object for the same attachment.
  */
 export function podSection(
   rules: Part,

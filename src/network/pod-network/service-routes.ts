@@ -11,7 +11,7 @@ import { familyOf } from '../families.ts';
 import { type Route, readRoutes, runIp } from './links.ts';
 import { printedRange } from './ranges.ts';
 
-/** The protocol of the routes, which distinguishes them from those that the kernel adds for addresses of the bridge. */
+/** The protocol of these routes, which distinguishes them from the routes that the kernel adds for addresses of the bridge. */
 const PROTOCOL = 'static';
 
 /**

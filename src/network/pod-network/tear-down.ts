@@ -15,7 +15,10 @@ export interface TearDownOptions extends Instance {
   signal: AbortSignal;
 }
 
-/** The call may be repeated: missing parts are ignored. Rejects if nft(8) fails or an interface cannot be removed. */
+/**
+ * Removes the interfaces, namespaces, rules and files of the network. The call may be repeated: missing parts are ignored. Rejects if
+ * nft(8) fails or an interface cannot be removed.
+ */
 export async function tearDownNetwork(options: TearDownOptions): Promise<void> {
   const { signal } = options;
   const names = networkNames(options);

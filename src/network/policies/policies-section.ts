@@ -64,7 +64,7 @@ export class PoliciesSection {
   #isIndexStale = false;
   #selectionParts: ReadonlyMap<string, Part> = new Map();
 
-  /** `key`: any text that identifies the policy. `policy`: undefined if the policy was deleted. */
+  /** Stores or removes the policy. `key`: any text that identifies the policy. `policy`: undefined if the policy was deleted. */
   setPolicy(key: string, policy: NetworkPolicy | undefined): void {
     if (policy === undefined) this.#policies.delete(key);
     else this.#policies.set(key, { policy });
@@ -86,7 +86,10 @@ export class PoliciesSection {
     return this.#pods.get(key)?.pod;
   }
 
-  /** Returns whether anything has changed. `pod`: undefined if the Pod has no addresses of its own any more. */
+  /**
+   * Adds, replaces or removes the Pod, and returns whether anything has changed. `pod`: undefined if the Pod has no addresses of its own
+   * any more.
+   */
   setPod(key: string, pod: PolicyPod | undefined): boolean {
     const old = this.#pods.get(key)?.pod;
     if (JSON.stringify(old) === JSON.stringify(pod)) return false;
@@ -95,7 +98,7 @@ export class PoliciesSection {
     return true;
   }
 
-  /** The table then tries the parts with these names again. */
+  /** Replaces the parts with these names by copies, so that the table tries them again although nft(8) has rejected them. */
   renew(names: ReadonlySet<string>): void {
     for (const [key, entry] of this.#policies)
       if (entry.part !== undefined && names.has(policyPart(key))) entry.part = { ...entry.part };
@@ -206,7 +209,7 @@ export class PoliciesSection {
   }
 }
 
-/** In canonical form. */
+/** Returns the valid addresses of the Pod in canonical form, each with its family. */
 const addressesOf = ({ addresses }: PolicyPod): [string, IpFamily][] =>
   addresses.flatMap((text) => {
     const ip = parseIp(text);

@@ -65,9 +65,9 @@ export interface LeftSandbox {
 
 export interface Policies {
   /**
-   * Resolves when the rules contain the Pod with these addresses of its sandbox, regardless of the Pod's status. `pod` is used while the
-   * API does not have the Pod, for example a new static Pod. Rejects if the rules cannot be written, if the sandbox has been detached
-   * meanwhile, or if the objects for the first rules are not known in time.
+   * Adds the sandbox's addresses to the Pod. Resolves when the rules contain the Pod with these addresses of its sandbox, regardless of the
+   * Pod's status. `pod` is used while the API does not have the Pod, for example a new static Pod. Rejects if the rules cannot be written,
+   * if the sandbox has been detached meanwhile, or if the objects for the first rules are not known in time.
    */
   hold(pod: HeldPod, addresses: readonly string[], signal: AbortSignal): Promise<void>;
 }
@@ -86,7 +86,7 @@ interface Entry {
   addresses: readonly string[];
 }
 
-/** The rules are written as soon as all objects are known. */
+/** Starts the enforcement. The first rules are written as soon as all objects are known. */
 export function startPolicies(options: PoliciesOptions): Policies {
   return new Enforcement(options);
 }
@@ -273,7 +273,7 @@ function each<T extends KubeObject>(act: (object: T, exists: boolean) => void): 
   return { added: exists, updated: exists, deleted: (object) => act(object, false) };
 }
 
-/** Returns none if the Pod uses the addresses of the node, or has ended. */
+/** Returns the addresses in the status of the Pod; none if the Pod uses the addresses of the node, or has ended. */
 function reportedAddresses({ spec, status }: Pod): string[] {
   if (spec?.hostNetwork === true || status?.phase === 'Succeeded' || status?.phase === 'Failed') return [];
   return (status?.podIPs ?? []).flatMap(({ ip }) => canonicalIp(ip) ?? []);

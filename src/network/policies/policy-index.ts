@@ -46,7 +46,10 @@ export function* byRarestFact(selections: readonly Selection[]): Generator<void,
   return grouped;
 }
 
-/** Returns the parts by name. Parts that `before` contains are used again as the same objects. */
+/**
+ * Returns the parts with the sets of the selections and named ports, by part name. Parts that `before` contains are used again as the same
+ * objects.
+ */
 export function* partsOf(
   { selections, namedPorts }: PolicyIndex,
   before: ReadonlyMap<string, Part>,

@@ -24,7 +24,10 @@ export interface SharedPart {
 export const slotMap = (family: IpFamily, isNodePort: boolean, slot: number): string =>
   `services/${isNodePort ? 'node-port-' : ''}endpoints-${NFT_WORDS[family].number}-${slot}`;
 
-/** `choose` returns the statement that chooses one of the slots in a range. */
+/**
+ * Returns the rules that choose an endpoint for a packet, by the traffic policy. `choose` returns the statement that chooses one of the
+ * slots in a range.
+ */
 export function trafficRules(
   { family, policy }: Pick<Frontend, 'family' | 'policy'>,
   { cluster, local }: Pick<Slots, 'cluster' | 'local'>,
@@ -65,7 +68,7 @@ export class Balancing {
     this.#podCidrs = podCidrs;
   }
 
-  /** The chain has the name of the part. */
+  /** Returns the part with the chain that chooses an endpoint of the frontend. The chain has the name of the part. */
   *chainFor(
     { family, policy, address }: Frontend,
     { cluster, local }: Pick<Slots, 'cluster' | 'local'>,

@@ -51,7 +51,7 @@ export function* endpointsOf(
     for (const number of numbersOf(slice).get(portKey(port)) ?? []) {
       for (const endpoint of endpoints ?? []) {
         if (left-- <= 0) return [...found.values()];
-        // Clients must use the first address only: upstream leaves the meaning of further ones undefined.
+        // Clients must use the first address only: upstream leaves the meaning of further addresses undefined.
         const [text = ''] = endpoint.addresses;
         // An IPv4 address has only one form, so it needs no conversion.
         const address = isIPv4(text) ? text : canonicalIp(text);
@@ -71,7 +71,10 @@ const portKey = ({ name, protocol }: { name?: string; protocol?: string }): stri
 /** The port numbers of a slice by portKey(). A slice may have thousands of ports, and is read for each port of its Service. */
 const numbersBySlice = new WeakMap<EndpointSlice, Map<string, number[]>>();
 
-/** Like upstream, the API accepts any number as a port of a slice, but the kernel rejects rules with an invalid port. */
+/**
+ * Returns the valid port numbers of the slice, by portKey(). Like upstream, the API accepts any number as a port of a slice, but the kernel
+ * rejects rules with an invalid port.
+ */
 function numbersOf(slice: EndpointSlice): Map<string, number[]> {
   const known = numbersBySlice.get(slice);
   if (known !== undefined) return known;

@@ -42,9 +42,10 @@ export class FlowExaminer {
   }
 
   /**
-   * Must be called after each transaction, with the owners of frontends whose rules it may have changed, such as the keys of Services.
-   * `frontendsOf` returns the frontends that an owner has now. The first transaction must contain all owners. Resolves when an examination
-   * that contains the changes has ended, even if it has failed.
+   * Makes the changed frontends pending, and starts an examination unless one is running. Must be called after each transaction, with the
+   * owners of frontends whose rules it may have changed, such as the keys of Services. `frontendsOf` returns the frontends that an owner
+   * has now. The first transaction must contain all owners. Resolves when an examination that contains the changes has ended, even if it
+   * has failed.
    */
   written(owners: Iterable<string>, frontendsOf: (owner: string) => readonly UdpFrontend[]): Promise<void> {
     const before: UdpFrontend[] = [];

@@ -9,7 +9,7 @@ import type { Service } from '../../api/generated/types.ts';
 import { createServer } from '../../platform/builtins/http.ts';
 
 export interface HealthChecks {
-  /** `service`: undefined if the Service does not exist. */
+  /** Opens, updates or closes the port of the Service with the key. `service`: undefined if the Service does not exist. */
   update(key: string, service: Service | undefined, localEndpoints: number): void;
   /** Sets whether the last change of the rules has succeeded. */
   setHealthy(isHealthy: boolean): void;
@@ -125,6 +125,6 @@ export function createHealthChecks(failed: (service: Service, port: number, erro
   };
 }
 
-/** Returns 0 if the Service has no port for health checks. */
+/** Returns the port for health checks of the Service; 0 if it has none. */
 const portOf = ({ spec }: Service): number =>
   spec?.externalTrafficPolicy === 'Local' && spec.type === 'LoadBalancer' ? (spec.healthCheckNodePort ?? 0) : 0;

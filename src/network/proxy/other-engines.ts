@@ -43,7 +43,10 @@ export function portText(port: string): string {
   return `${protocol.toUpperCase()}/${number}`;
 }
 
-/** `port`: such as `node port TCP/30080`. `table`: the table of the other engine. */
+/**
+ * Returns the message about a port that another engine has as well. `port`: such as `node port TCP/30080`. `table`: the table of the other
+ * engine.
+ */
 export const sharedPort = (port: string, table: string): string =>
   `another engine of lifepod on this machine, with the nftables table ${table}, also has the ${port}: ` +
   'only one of them gets the connections, usually the one that was started last; use another port for one of them';
@@ -72,7 +75,7 @@ export async function otherServiceRanges(options: TableOptions): Promise<Service
   return found;
 }
 
-/** `chain`: the chain UNKNOWN_ADDRESSES in the output of nft(8). */
+/** Returns the Service ranges in the rules of an engine. `chain`: the chain UNKNOWN_ADDRESSES in the output of nft(8). */
 export const serviceRangesIn = (table: string, chain: string): ServiceRange[] =>
   [...chain.matchAll(DROPPED_RANGES)]
     .flatMap(([, listed = '']) => listed.split(', '))

@@ -40,7 +40,10 @@ export class PortConflicts {
     this.#options = options;
   }
 
-  /** `frontends`: node ports and load balancers. `service`: undefined if the Service does not exist. */
+  /**
+   * Takes the new frontends of the Service into the next examination. `frontends`: node ports and load balancers. `service`: undefined if
+   * the Service does not exist.
+   */
   update(key: string, service: Service | undefined, frontends: readonly Frontend[]): void {
     const known = this.#known.get(key);
     this.#known.delete(key);

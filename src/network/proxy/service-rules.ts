@@ -150,7 +150,7 @@ interface PortInput {
   usable: UsableEndpoints;
 }
 
-/** Returns the slots of the endpoints. */
+/** Adds the rules for the frontends of a port to `builder`, and returns the slots of the endpoints. */
 function* addPort(
   builder: PartBuilder,
   { service, port, frontends, usable }: PortInput,
@@ -193,7 +193,10 @@ function* addPort(
   return slots;
 }
 
-/** Returns none if the protocol of the port is not UDP. Source: CleanStaleEntries in pkg/proxy/conntrack of v1.33 (behavior). */
+/**
+ * Returns the frontends of the port for the examination of stale flows; none if the protocol is not UDP. Source: CleanStaleEntries in
+ * pkg/proxy/conntrack of v1.33 (behavior).
+ */
 function udpFrontends(
   port: ServicePort,
   frontends: readonly Frontend[],

@@ -1,6 +1,6 @@
 /**
- * The order of the endpoints of a port. Packets choose an endpoint by a random number, the slot of the endpoint. Endpoints keep their slots
- * when others are added or removed: otherwise one change would move all of them.
+ * The order of the endpoints of a port. The rules choose an endpoint for a packet by a random number, the slot of the endpoint. Endpoints
+ * keep their slots when others are added or removed: otherwise one change would move all of them.
  */
 import type { UsableEndpoints } from './endpoints.ts';
 import { sortInSteps } from './sort-in-steps.ts';

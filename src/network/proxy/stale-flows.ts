@@ -102,8 +102,8 @@ export interface DeletionOptions {
 }
 
 /**
- * `frontends`: by frontendId(); their targets may change during the call. Rejects if conntrack(8) or ip(8) fails, or makes no progress for
- * `limitMillis`.
+ * Deletes the stale entries of the frontends. `frontends`: by frontendId(); their targets may change during the call. Rejects if
+ * conntrack(8) or ip(8) fails, or makes no progress for `limitMillis`.
  */
 export function deleteStaleFlows(
   frontends: ReadonlyMap<string, UdpFrontend>,
