@@ -20,14 +20,17 @@ export interface ControllerOptions {
   timers: Timers;
   log: Log;
   signal: AbortSignal;
-  /** While it is active, the controller creates no Pods. Only controllers that create Pods or their owners get it. */
+  /**
+   * While this pause is active, the controller creates no Pods. Only the controllers of CronJobs and the controllers that create Pods get
+   * it.
+   */
   noMorePods?: Pause | undefined;
 }
 
 /**
  * The names of the controllers as users of the API. Source: the ServiceAccounts of upstream's controllers. The token controller is
- * `kube-controller-manager`, because a ServiceAccount of its own would need a token from itself. Upstream has no controllers for Events,
- * PodRecords and system objects.
+ * `kube-controller-manager`, because a ServiceAccount of its own would need a token from itself. Upstream has no ServiceAccounts for the
+ * controllers of Events, PodRecords, system objects and IPAddresses.
  */
 export type ControllerName =
   | 'certificate-controller'

@@ -65,7 +65,9 @@ export async function startControllers({
   authorizer: CertificateOptions['authorizer'];
   /** How many terminated Pods to keep: 0 means all, and undefined means DEFAULT_TERMINATED_PODS. */
   terminatedPods?: number;
-  /** While it is active, controllers create no Pods, so that `lifepod down` does not wait for replacements of the Pods that it ends. */
+  /**
+   * While this pause is active, controllers create no Pods, so that `lifepod down` does not wait for replacements of the Pods that it ends.
+   */
   noMorePods?: Pause;
 }): Promise<void> {
   const creatorOf = (controller: ControllerName): ControllerOptions => ({ ...optionsOf(controller), noMorePods });

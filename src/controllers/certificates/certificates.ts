@@ -1,5 +1,5 @@
 /**
- * Approves the requests of nodes for client certificates, has approved requests signed, and deletes old requests.
+ * Approves the requests of nodes for client certificates, lets the authority sign approved requests, and deletes old requests.
  *
  * Reads: certificatesigningrequests; clusterroles and clusterrolebindings, because a new right may allow the approval of a pending request.
  * Writes: certificatesigningrequests (approval, status, delete).

@@ -57,7 +57,7 @@ export interface AutomaticApproval {
 }
 
 /**
- * Returns the rights of which one is sufficient for an automatic approval, in the order of the checks; an empty list if the request is
+ * Returns the rights, one of which is sufficient for an automatic approval, in the order of the checks; an empty list if the request is
  * never approved automatically.
  */
 export function automaticApprovals(

@@ -101,7 +101,7 @@ function learn({ cronJob, jobs, isMissing }: CronJobInput): { status: CronJobSta
   return { status: withActive(status, [...active.values()]), notes };
 }
 
-/** Omits an empty list, as the API does. */
+/** Returns the status with this list of active Jobs. Omits an empty list, as the API does. */
 export function withActive({ active: _, ...status }: CronJobStatus, active: ObjectReference[]): CronJobStatus {
   return active.length === 0 ? status : { active, ...status };
 }

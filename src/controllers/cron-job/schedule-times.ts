@@ -20,9 +20,9 @@ const YEARS = 5;
 const SECOND: Millis = 1000;
 
 /**
- * `timeZone` must be known to Intl. `anchor`: the time from which `@every` counts: the last scheduled time, or the creation of the CronJob.
- * Upstream counts from the starting deadline if that is later. There, a CronJob whose starting deadline is shorter than its period never
- * starts a Job.
+ * Returns the times of the schedule. `timeZone` must be known to Intl. `anchor`: the time from which `@every` counts: the last scheduled
+ * time, or the creation of the CronJob. Upstream counts from the starting deadline if that is later. There, a CronJob whose starting
+ * deadline is shorter than its period never starts a Job.
  */
 export function scheduleTimes({ every, fields }: Schedule, timeZone: string, anchor: Millis): ScheduleTimes {
   if (every !== undefined) return everyFrom(Math.floor(anchor / SECOND) * SECOND, every);

@@ -2,7 +2,8 @@
  * Keeps one Pod of each DaemonSet on every node that fits, and updates the Pods to the current template.
  *
  * Reads: daemonsets (also a GET before an adoption), nodes, pods, controllerrevisions.
- * Writes: pods (create, delete; ownerReferences; the condition DeletionReason), controllerrevisions, the status of daemonsets, events.
+ * Writes: pods (create, delete; ownerReferences; the label controller-revision-hash; the condition DeletionReason), controllerrevisions,
+ * the status of daemonsets, events.
  * Invariants:
  *  1. A DaemonSet's next reconcile sees the writes of the previous one that must not be repeated, because a reconcile ends only when the
  *     informers' caches contain its writes.

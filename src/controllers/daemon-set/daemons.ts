@@ -70,8 +70,8 @@ export const olderFirst = (a: Pod, b: Pod): number =>
   (a.metadata.name < b.metadata.name ? -1 : 1);
 
 /**
- * Ignores Pods that are being deleted. Returns undefined if there are several Pods of the current template or several older ones: manage()
- * deletes the surplus first.
+ * Returns the Pod of the current template and the older Pod of a node, without Pods that are being deleted. Returns undefined if there are
+ * several of either: manage() deletes the surplus first.
  */
 export function pairOf(
   pods: readonly Pod[],

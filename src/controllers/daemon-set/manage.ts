@@ -32,7 +32,10 @@ export interface Management {
   failedOn: string[];
 }
 
-/** Returns the missing Pods and the Pods to delete. `mayRetry`: whether a failed Pod on the node may be replaced now. */
+/**
+ * Returns the names of the nodes on which a Pod is missing, the Pods to delete, and Events. `mayRetry`: whether a failed Pod on the node
+ * may be replaced now.
+ */
 export function manage(daemons: Daemons, mayRetry: (nodeName: string) => boolean): Management {
   const result: Management = { create: [], remove: [], events: [], failedOn: [] };
   for (const each of daemons.nodes) {

@@ -43,7 +43,10 @@ function tolerationsOf({ tolerations = [], hostNetwork }: PodSpec): Toleration[]
   return [...tolerations.filter((toleration) => !isReplaced(toleration)), ...added];
 }
 
-/** Replaces the required node affinity of the template by the node, so that the scheduler binds the Pod to this node. */
+/**
+ * Returns a new Pod for the node. Its required node affinity names the node, in place of the template's rules, so that the scheduler binds
+ * the Pod to this node.
+ */
 export function podFor(daemonSet: DaemonSet, nodeName: string): Pod {
   const pod = podFromTemplate(daemonSet.spec?.template, daemonSet, DAEMON_SET);
   const spec = pod.spec ?? { containers: [] };

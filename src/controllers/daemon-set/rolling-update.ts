@@ -36,8 +36,8 @@ function replacedPods(daemons: Daemons, maxUnavailable: number): Pod[] {
 }
 
 /**
- * Returns the nodes that get a second Pod: all without an available old Pod, and as many others as maxSurge permits. Also returns the old
- * Pods to delete.
+ * Returns the nodes that get a second Pod: all whose old Pod is not available, and as many others with an old Pod as maxSurge permits. Also
+ * returns the old Pods to delete.
  */
 function surgeStep(daemons: Daemons, maxSurge: number): UpdateStep {
   let [surged, available] = [0, 0];

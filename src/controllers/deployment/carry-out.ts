@@ -43,8 +43,8 @@ export async function carryOut(writer: DeploymentWriter, deployment: Deployment,
 }
 
 /**
- * Resolves with true if the ReplicaSet exists afterwards. If another object has its name, increments the collisionCount of the Deployment,
- * so that the next attempt uses another name.
+ * Creates the ReplicaSet. Resolves with true if it exists afterwards. If another ReplicaSet has its name, increments the collisionCount of
+ * the Deployment, so that the next attempt uses another name.
  */
 async function createSet(writer: DeploymentWriter, deployment: Deployment, set: ReplicaSet): Promise<boolean> {
   const { name, namespace } = set.metadata;
@@ -91,7 +91,10 @@ async function reportFailedCreate(
     );
 }
 
-/** Resolves with false if the ReplicaSet has changed since the decision, so that the rest of the decision may be wrong. */
+/**
+ * Writes the changed ReplicaSet. Resolves with false if the ReplicaSet has changed since the decision, so that the rest of the decision may
+ * be wrong.
+ */
 async function applyChange(writer: DeploymentWriter, deployment: Deployment, { from, to }: Change): Promise<boolean> {
   const written = await unlessChanged(writer.setClient.update(to));
   if (written === undefined) return false;

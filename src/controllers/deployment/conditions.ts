@@ -20,7 +20,10 @@ export const conditionOf = (conditions: Conditions, type: string): DeploymentCon
 export const without = (conditions: Conditions, type: string): Conditions =>
   conditions.filter((condition) => condition.type !== type);
 
-/** A condition with the same status and reason remains unchanged. If only the status is the same, lastTransitionTime is kept. */
+/**
+ * Adds or replaces the condition. A condition with the same status and reason remains unchanged. If only the status is the same,
+ * lastTransitionTime is kept.
+ */
 export function withCondition(conditions: Conditions, draft: ConditionDraft, now: Millis): Conditions {
   const before = conditionOf(conditions, draft.type);
   if (before?.status === draft.status && before.reason === draft.reason) return conditions;
@@ -36,7 +39,7 @@ export const progressing = (status: 'True' | 'False' | 'Unknown', reason: string
   message,
 });
 
-/** Returns undefined if there is no deadline. */
+/** Returns the progress deadline in seconds; undefined if there is none. */
 export function deadlineOf({ spec }: Deployment): number | undefined {
   const seconds = spec?.progressDeadlineSeconds;
   return seconds === undefined || seconds === NO_DEADLINE ? undefined : seconds;

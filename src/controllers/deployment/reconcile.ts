@@ -33,7 +33,7 @@ export interface Decision {
   create?: ReplicaSet;
   changes: Change[];
   remove: ReplicaSet[];
-  /** The revision for the annotation of the Deployment; undefined if there is no current ReplicaSet. */
+  /** The revision for the annotation of the Deployment; undefined if no revision is known. */
   revision: number | undefined;
   status: DeploymentStatus;
   /** When the progress deadline passes, so that the Deployment must be reconciled again; undefined if no deadline is pending. */

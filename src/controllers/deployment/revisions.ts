@@ -37,14 +37,17 @@ function withoutHash(template: PodTemplateSpec | undefined): unknown {
 export const sameTemplateIgnoringHash = (a: PodTemplateSpec | undefined, b: PodTemplateSpec | undefined): boolean =>
   sameTemplate(withoutHash(a), withoutHash(b));
 
-/** The current ReplicaSet is the oldest one with the template of the Deployment. */
+/**
+ * Divides the ReplicaSets of the Deployment into the current one and the old ones. The current ReplicaSet is the oldest one with the
+ * template of the Deployment.
+ */
 export function rolloutOf(deployment: Deployment, sets: readonly ReplicaSet[]): Rollout {
   const ordered = [...sets].sort(olderFirst);
   const current = ordered.find(({ spec }) => sameTemplateIgnoringHash(spec?.template, deployment.spec?.template));
   return { deployment, current, old: ordered.filter((set) => set !== current) };
 }
 
-/** Returns 0 if the object has no valid revision. */
+/** Returns the revision in the annotation; 0 if the object has no valid revision. */
 export const revisionOf = ({ metadata }: Pick<ReplicaSet, 'metadata'>): number => {
   const text = metadata.annotations?.[REVISION] ?? '';
   return /^\d+$/.test(text) ? Number(text) : 0;

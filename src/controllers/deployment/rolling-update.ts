@@ -10,7 +10,7 @@ import { allOf, currentSize, maxUnavailable, type Rollout, scaled, sizeOf, total
 /** After a scale-down, the status still counts Pods that the ReplicaSet is going to delete. They must not count as available. */
 const availableOf = (set: ReplicaSet): number => Math.min(sizeOf(set), set.status?.availableReplicas ?? 0);
 
-/** Returns the same object if nothing can be scaled now. */
+/** Returns the rollout after the next step; the same object if nothing can be scaled now. */
 export function rollingStep(rollout: Rollout): Rollout {
   const grown = scaleCurrent(rollout);
   return grown === rollout ? shrinkOld(rollout) : grown;

@@ -13,8 +13,8 @@ export interface BudgetWriter {
 }
 
 /**
- * Resolves once the informer's cache contains the status. Writes no status if the budget has changed since it was read, for example by an
- * eviction: the change queues the budget again.
+ * Sends the Events and writes the status. Resolves once the informer's cache contains the status. Writes no status if the budget has
+ * changed since it was read, for example by an eviction: the change queues the budget again.
  */
 export async function carryOut(
   { client, budgets, events }: BudgetWriter,

@@ -24,7 +24,10 @@ export type OwnerScale = { uid: string; replicas: number } | { problem: string }
 export interface DisruptionInput {
   budget: PodDisruptionBudget;
   pods: readonly Pod[];
-  /** Returns undefined if the controller does not exist. Called only for Pods with a controller. */
+  /**
+   * Returns the scale of the Pod's controller, or why it has none; undefined if the controller does not exist. Called only for Pods with a
+   * controller.
+   */
   scaleOf: (pod: Pod) => OwnerScale | undefined;
   now: Millis;
 }

@@ -29,7 +29,7 @@ export const portsKey = (ports: readonly DiscoveryV1EndpointPort[] = []): string
       .sort(),
   );
 
-/** A headless Service without families gets both. */
+/** Returns the IP families for which the Service gets slices. A headless Service without families gets both. */
 export function addressTypesOf({ spec }: Service): IpFamily[] {
   const types = (spec?.ipFamilies ?? []).filter((family) => family === 'IPv4' || family === 'IPv6');
   if (types.length > 0) return types;

@@ -67,8 +67,8 @@ function membersOf(service: Service, pods: readonly Pod[]): Member[] {
 }
 
 /**
- * Omits a port if the Pod does not declare the named target port. Returns [undefined] for a headless Service without ports: its Pods are in
- * a subset without ports.
+ * Returns the ports of the Service for the Pod. Omits a port if the Pod does not declare the named target port. Returns [undefined] for a
+ * headless Service without ports: its Pods are in a subset without ports.
  */
 function portsFor(pod: Pod, service: Service): (CoreV1EndpointPort | undefined)[] {
   const ports = service.spec?.ports ?? [];
@@ -133,7 +133,7 @@ function triggerTime(service: Service, members: readonly Member[], current: Endp
   return earliest(changed.map(({ pod }) => readinessChangedAt(pod)));
 }
 
-/** Ignores the resourceVersions of Pods. */
+/** Returns the subsets without the resourceVersions of Pods, for a comparison. */
 const compared = (subsets: readonly EndpointSubset[] = []) =>
   subsets.map(({ addresses = [], notReadyAddresses = [], ports = [] }) => {
     const plain = ({ targetRef, ...address }: EndpointAddress) => ({

@@ -8,8 +8,8 @@
  *  1. No object is deleted unless the API server has just shown that each of its owners is absent or waits for its dependents, and that
  *     the references to the owners have not changed since.
  *  2. Nothing is examined before all kinds have been listed, because the dependents of an object may be of any kind.
- *  3. Every step can be repeated: a garbage collector that starts after a crash examines all objects that are not known to have an owner,
- *     and all that wait for their dependents.
+ *  3. Every step can be repeated: a garbage collector that starts after a crash examines all objects with a reference to an owner that is
+ *     not known to exist, and all objects that wait for their dependents.
  * Source: pkg/controller/garbagecollector of v1.33 (behavior and wording), which reads the API server for every reference.
  */
 import type { KindCatalog } from '../../api/catalog.ts';

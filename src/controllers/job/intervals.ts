@@ -29,7 +29,7 @@ export const formatIntervals = (intervals: Intervals): string =>
     })
     .join(',');
 
-/** The intervals of the arguments may be in any order. */
+/** Returns the indexes that are in at least one of the sets. The intervals of the arguments may be in any order and may overlap. */
 export function union(some: Intervals, others: Intervals): Intervals {
   const result: [number, number][] = [];
   for (const [first, last] of [...some, ...others].sort((a, b) => a[0] - b[0])) {

@@ -33,7 +33,7 @@ export const isIndexed = ({ completionMode }: JobSpec): boolean => completionMod
 export const replacesEndedOnly = ({ podReplacementPolicy, podFailurePolicy }: JobSpec): boolean =>
   podReplacementPolicy === 'Failed' || podFailurePolicy !== undefined;
 
-/** Returns undefined if the annotation is missing or invalid. */
+/** Returns the completion index of the Pod; undefined if the annotation is missing or invalid. */
 export function indexOf({ metadata }: Pod): number | undefined {
   const text = metadata.annotations?.[INDEX] ?? '';
   return /^\+?\d+$/.test(text) ? Number(text) : undefined;
@@ -59,7 +59,8 @@ export const isEndedByJob = ({ metadata, status }: Pod): boolean =>
 
 /**
  * Returns how the Pod counts; undefined if it does not count yet. `isFailing`: the Job fails, so Pods that have not ended count as failed,
- * except those with defer containers. A Pod that the Job deleted because of its own end counts as failed.
+ * except bound Pods with defer containers. A Pod that the Job deleted because the Job had ended counts as failed, even if its phase is
+ * Succeeded.
  */
 export function outcomeOf(spec: JobSpec, pod: Pod, isFailing = false): Outcome | undefined {
   if (pod.status?.phase === 'Succeeded') return isEndedByJob(pod) ? 'failed' : 'succeeded';

@@ -1,7 +1,7 @@
 /**
  * Tests properties of the Job controller while Pods end, users delete Pods and change the Job, and the engine is killed between any two of
  * its writes. Calls in flight when the engine is killed may still take effect, as with an API server in another process. LIFEPOD_SEED
- * repeats a run, whose seed is printed; LIFEPOD_RUNS sets the number of lives.
+ * repeats a run, whose seed is printed; LIFEPOD_RUNS sets the number of runs.
  */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';

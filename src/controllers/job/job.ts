@@ -102,7 +102,10 @@ async function claimed({ jobClient, podClient, pods }: JobWriter, job: Job): Pro
   return owned;
 }
 
-/** Falls back to the API if the informer's cache does not contain the Job. */
+/**
+ * Returns a function that finds a Job by its UID, in the API if the informer's cache does not contain the Job. The function resolves with
+ * undefined if the Job does not exist.
+ */
 const currentJob =
   ({ jobs, jobClient }: JobWriter) =>
   async (namespace: string, name: string, uid: string): Promise<Job | undefined> => {

@@ -34,7 +34,10 @@ import { type JobInput, type JobView, viewOf } from './view.ts';
 export interface Decision {
   create: readonly NewPod[];
   remove: readonly Pod[];
-  /** Why the Pods are deleted. With ScaledDown, the Pods lose their finalizers first and are not counted. */
+  /**
+   * Why the Pods are deleted. With ScaledDown, the Pods lose their finalizers first and are not counted, except Pods that end by
+   * themselves.
+   */
   reason: DeletionReason;
   /** Pods that are no longer to be deleted, but were marked with a deletion reason before a crash or a failed delete. */
   unmark: readonly Pod[];

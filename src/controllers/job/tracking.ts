@@ -2,8 +2,8 @@
  * Counts each Pod exactly once, although the engine can be killed between any two writes. The functions are pure.
  *
  * First, the UID of an ended Pod is written to status.uncountedTerminatedPods. Then the finalizer of the Pod is removed. The next write of
- * the status removes the UID and increments the counter. Therefore a Pod with a finalizer has not been counted, and a UID without such a
- * Pod must be counted. In an indexed Job, a success uses completedIndexes instead of the UID.
+ * the status removes the UID and increments the counter. Therefore a Pod with a finalizer has not been counted, and a UID must be counted
+ * when no Pod with a finalizer has it. In an indexed Job, a success uses completedIndexes instead of the UID.
  * Source: trackJobStatusAndRemoveFinalizers of pkg/controller/job/job_controller.go of v1.33 (protocol).
  */
 

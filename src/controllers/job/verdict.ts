@@ -26,7 +26,7 @@ export function verdictOf(view: JobView): Verdict | undefined {
   return indexVerdict(view);
 }
 
-/** Returns undefined if the Job has no deadline or is suspended. */
+/** Returns when activeDeadlineSeconds ends; undefined if the Job has no deadline, is suspended or has not started. */
 export function deadlineOf({ spec, status }: JobView): Millis | undefined {
   const start = parseTime(status.startTime);
   if (spec.activeDeadlineSeconds === undefined || spec.suspend === true || start === undefined) return undefined;

@@ -17,7 +17,7 @@ export interface JobInput {
   pods: readonly Pod[];
   /** Undefined if this engine has not reconciled the Job yet. */
   backOff: BackOff | undefined;
-  /** If false, the Job creates no Pods, but counts those that end. */
+  /** If false, the Job creates no Pods, but still counts the Pods that end. */
   mayCreate: boolean;
   now: Millis;
 }
@@ -29,7 +29,7 @@ export interface JobView {
   status: JobStatus;
   pods: readonly Pod[];
   active: readonly Pod[];
-  /** Pods that have ended, but are neither counted nor in uncountedTerminatedPods. */
+  /** Pods that count as succeeded or failed, but are not in the counters of the status and not in uncountedTerminatedPods. */
   newlyEnded: { succeeded: readonly Pod[]; failed: readonly Pod[] };
   uncounted: ReadonlySet<string>;
   /** Counts that include ended Pods that the status does not count yet. */
@@ -89,7 +89,10 @@ function nextBackOff(
   return afterPods(NO_FAILURES, all.get('succeeded') ?? [], all.get('failed') ?? []);
 }
 
-/** Returns undefined unless the Job is indexed. A failed index stays failed, even if another Pod of the index succeeds. */
+/**
+ * Returns the completed indexes, including the indexes of newly succeeded Pods; undefined unless the Job is indexed. A failed index stays
+ * failed, even if another Pod of the index succeeds.
+ */
 function completedIndexesOf(spec: JobSpec, status: JobStatus, succeeded: readonly Pod[]): Intervals | undefined {
   if (!isIndexed(spec)) return undefined;
   const [completed, failed] = [status.completedIndexes, status.failedIndexes].map((text) =>

@@ -140,7 +140,10 @@ async function deleteAll(
   return { left, errors };
 }
 
-/** Resolves with the objects that remain, because they end gracefully or have finalizers. */
+/**
+ * Deletes the objects of the resource in the namespace. Resolves with the objects that remain, because they end gracefully or have
+ * finalizers.
+ */
 async function deleteObjects(client: Client, ref: ResourceRef, namespace: string, now: Millis): Promise<KubeObject[]> {
   const { items } = await client.api.list(ref, { namespace });
   if (items.length === 0) return [];
@@ -177,7 +180,7 @@ async function report(client: Client, name: string, remains: Remains, now: Milli
   }
 }
 
-/** The API server deletes the namespace when it has no finalizer any more. */
+/** Removes this controller's finalizer from the namespace. The API server deletes the namespace when no finalizer is left. */
 async function finalize(client: Client, name: string): Promise<void> {
   try {
     const namespace = await client.resource<Namespace>(NAMESPACES).get(name);

@@ -26,7 +26,7 @@ import { notReadyCondition, unknownConditions } from './unknown-state.ts';
 export const GRACE_MILLIS = 50_000;
 /**
  * When the conditions of a node become Unknown, its Pods become not Ready after this delay, unless the agent renews its Lease, as it does
- * every 10 s. An agent that still lives would not write the Ready conditions of its Pods again.
+ * every 10 s. The delay is necessary because an agent that is still alive would not write the Ready conditions of its Pods again.
  */
 export const CONFIRM_MILLIS = 15_000;
 const LEASE_NAMESPACE = 'kube-node-lease';

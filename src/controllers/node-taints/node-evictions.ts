@@ -82,7 +82,10 @@ export function createNodeEvictions(options: {
 
 export const isEvicting = ({ key, effect }: Taint): boolean => effect === 'NoExecute' && EVICTING_KEYS.includes(key);
 
-/** Returns 0 if the Ready condition has no time; undefined if the node is ready, has no Ready condition, or is shutting down. */
+/**
+ * Returns since when the node has not been ready: 0 if the Ready condition has no time; undefined if the node is ready, has no Ready
+ * condition, or is shutting down.
+ */
 function notReadySince({ status }: Node): Millis | undefined {
   const ready = status?.conditions?.find(({ type }) => type === 'Ready');
   if (ready === undefined || ready.status === 'True' || ready.message?.includes(SHUTTING_DOWN)) return undefined;

@@ -31,7 +31,10 @@ export function zoneState({ ready, notReady }: ZoneCounts): ZoneState {
   return notReady > 2 && notReady / (notReady + ready) >= UNHEALTHY_SHARE ? 'PartialDisruption' : 'Normal';
 }
 
-/** Returns 0 if no nodes get the taint. As in upstream, a zone in which no node is ready has the rate of a healthy zone. */
+/**
+ * Returns how many nodes of the zone get the NoExecute taint per second; 0 if none get it. As in upstream, a zone in which no node is ready
+ * has the rate of a healthy zone.
+ */
 export function evictionsPerSecond(counts: ZoneCounts): number {
   if (zoneState(counts) !== 'PartialDisruption') return EVICTIONS_PER_SECOND;
   return counts.ready + counts.notReady > LARGE_ZONE_NODES ? SECONDARY_EVICTIONS_PER_SECOND : 0;

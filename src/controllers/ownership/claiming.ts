@@ -42,8 +42,8 @@ export async function claimDependents<T extends KubeObject>(
 }
 
 /**
- * Resolves with the objects that the owner then controls. Before an adoption, reads the owner from the API, and rejects if the owner has
- * been replaced or is being deleted.
+ * Releases and adopts the objects of the claim. Resolves with the objects that the owner then controls. Before an adoption, reads the owner
+ * from the API, and rejects if the owner has been replaced or is being deleted.
  */
 export async function executeClaim<T extends KubeObject>(
   client: ResourceClient<T>,

@@ -26,7 +26,7 @@ export const notDeleted = (message: string, now: Millis): PodCondition => ({
   status: 'False',
 });
 
-/** `message` identifies the component that deletes the Pod. */
+/** Whether the condition announces that a component deletes the Pod. `message` identifies the component. */
 export const isAnnounced = ({ status }: Pod, message: string): boolean =>
   (status?.conditions ?? []).some(
     (each) => each.type === TYPE && each.status === 'True' && each.reason === REASON && each.message === message,

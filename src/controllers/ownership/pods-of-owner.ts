@@ -25,7 +25,7 @@ export interface PodWriter {
   now: () => Millis;
 }
 
-/** The Pod is controlled by the owner and gets a generated name. */
+/** Returns a new Pod that the owner controls and to which the API gives a generated name. */
 export function podFromTemplate(template: PodTemplateSpec | undefined, owner: KubeObject, kind: OwnerKind): Pod {
   const { labels, annotations, finalizers } = template?.metadata ?? {};
   const prefix = `${owner.metadata.name}-`;
@@ -47,7 +47,10 @@ export function podFromTemplate(template: PodTemplateSpec | undefined, owner: Ku
   };
 }
 
-/** Reports the result as an Event, unless the namespace is being deleted. Rejects with the error of a failed create. */
+/**
+ * Creates the Pod, and reports the result as an Event of the owner, except a failure because the namespace is being deleted. Rejects with
+ * the error of a failed create.
+ */
 export async function createPod({ client, events }: PodWriter, owner: KubeObject, pod: Pod): Promise<Pod> {
   try {
     const created = await client.resource<Pod>(PODS).create(pod);
@@ -76,8 +79,8 @@ export async function deletePod(writer: PodWriter, owner: KubeObject, pod: Pod, 
 }
 
 /**
- * A Pod with defer containers first gets the condition DeletionReason. Resolves with false if the Pod has already been deleted or replaced.
- * Rejects with the error of a failed delete.
+ * Deletes the Pod unless it has been replaced. A Pod with defer containers first gets the condition DeletionReason. Resolves with false if
+ * the Pod has already been deleted or replaced. Rejects with the error of a failed delete.
  */
 export async function deleteWithReason(
   { client, now }: Pick<PodWriter, 'client' | 'now'>,

@@ -101,7 +101,7 @@ export function claimHandlers(
   };
 }
 
-/** Queues all claims without a volume. Several calls in one turn of the event loop queue them once. */
+/** Returns a function that queues all claims that name no volume. Several calls in one turn of the event loop queue them once. */
 export function unboundClaimsRetry({ claimsByVolume }: StorageIndexes, { claims }: Queues): () => void {
   let isScheduled = false;
   return () => {

@@ -106,7 +106,7 @@ async function provision(
   events.event(claim, 'Normal', 'ProvisioningSucceeded', `Successfully provisioned volume ${volumeName}`);
 }
 
-/** The volume is written first, so that a bound claim always has a reserved volume. */
+/** Binds the claim to the volume. The volume is written first, so that a bound claim always has a reserved volume. */
 async function bind(storage: Storage, found: PersistentVolume, claim: PersistentVolumeClaim): Promise<void> {
   const { volumeClient, claimClient } = storage;
   let volume = found;

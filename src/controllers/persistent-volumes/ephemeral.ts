@@ -47,7 +47,7 @@ export async function ensureEphemeralClaims(pod: Pod, { claimClient, claims, eve
   }
 }
 
-/** `uid`: the UID of the deleted Pod. */
+/** Deletes the claims that a deleted Pod owned. `uid`: the UID of the Pod. */
 export async function deleteOwnClaims(
   namespace: string,
   uid: string,

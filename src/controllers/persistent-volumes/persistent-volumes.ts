@@ -7,7 +7,7 @@
  * local-path, if it is missing; events; folders, through VolumeFolders.
  * Invariants:
  *  1. A volume is reserved for a claim before the claim is bound to it, and for one claim only.
- *  2. The finalizer of a claim is removed only when no Pod with a node uses the claim, the finalizer of a volume only when no
+ *  2. The finalizer of a claim is removed only when no bound Pod uses the claim, and the finalizer of a volume only when no
  *     claim is bound to the volume.
  *  3. Nothing is deleted only because another object is missing in an informer's cache: the API is read first.
  * Source: upstream's persistentvolume, pvc-protection, pv-protection and ephemeral controllers of v1.33 (behavior).

@@ -11,7 +11,7 @@ import { groupedKeys } from './grouped-keys.ts';
 import { claimKey } from './storage.ts';
 
 export interface ClaimProtection {
-  /** Must be called again when the Pod is bound. */
+  /** Records which claims the Pod uses. Must be called again when the Pod is bound. */
   put(pod: Pod): void;
   /** `pod` must be the version that was passed to put(). */
   remove(pod: Pod): void;

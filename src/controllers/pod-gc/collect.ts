@@ -27,7 +27,7 @@ export const isUnscheduledTerminating = (pod: Pod): boolean => isBeingDeleted(po
 export const isForcedAlready = (pod: Pod): boolean =>
   isBeingDeleted(pod) && pod.metadata.deletionGracePeriodSeconds === 0 && hasEnded(pod);
 
-/** Excludes mirror Pods, which their nodes manage, and Pods that are being deleted. */
+/** Whether the Pod has ended. Mirror Pods, which their nodes manage, and Pods that are being deleted do not count. */
 export const isTerminated = (pod: Pod): boolean => hasEnded(pod) && !isMirrorPod(pod) && !isBeingDeleted(pod);
 
 /** Returns the terminated Pods in excess of the limit: first the Pods that their nodes evicted, then the oldest. */

@@ -31,7 +31,7 @@ export interface RecordLimits {
   bytes: number;
 }
 
-/** The minimum time between two sweeps, so that records that expire soon after each other share a sweep. */
+/** The minimum time from a sweep to the next one for expired records, so that records that expire soon after each other share a sweep. */
 const SWEEP_MILLIS = 60 * 1000;
 /** Records that exceed the size limit are reduced to this fraction of the limit, so that not every write causes a deletion. */
 const SHRINK_TO = 0.9;
@@ -85,7 +85,7 @@ export async function startRecordLimits(options: ControllerOptions & { limits: R
   const removeAll = (all: readonly Part[]): Promise<boolean> => deleteParts(records, all, log, signal);
   const excess = (): Part[] => excessParts(parts.list(), living, bytes - limits.bytes * SHRINK_TO);
 
-  /** Resolves with the time of the next sweep; undefined if none is needed. */
+  /** Deletes expired records and the excess parts. Resolves with the time of the next sweep; undefined if none is needed. */
   async function enforceLimits(): Promise<Millis | undefined> {
     const now = timers.now();
     const { expired, nextAt } = byAge(parts.list(), living, limits.ageMillis, now);

@@ -14,7 +14,9 @@ export interface UsageFollower {
 
 const keyOf = ({ group, version, resource }: ResourceRef): string => `${group}/${version}/${resource}`;
 
-/** Ignores creates, because the admission plugin adds them to the usage. */
+/**
+ * Calls `changed` for each update or delete that changes the usage. Ignores creates, because the admission plugin adds them to the usage.
+ */
 export function followUsage(
   { informers, timers, signal }: Pick<ControllerOptions, 'informers' | 'timers' | 'signal'>,
   changed: (ref: ResourceRef, namespace: string) => void,

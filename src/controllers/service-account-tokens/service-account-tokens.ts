@@ -92,8 +92,8 @@ export async function startServiceAccountTokens({
 }
 
 /**
- * Resolves with undefined if the ServiceAccount does not exist or has another UID. Reads the API, because the informer may not have
- * received the ServiceAccount yet.
+ * Resolves with the ServiceAccount of the Secret; undefined if it does not exist or has another UID. Reads the API, because the informer
+ * may not have received the ServiceAccount yet.
  */
 async function accountOf(
   secret: Secret,

@@ -9,7 +9,7 @@ export const FINALIZER = 'networking.k8s.io/service-cidr-finalizer';
 export interface Verdict {
   /** The finalizers to write; undefined if they are correct. */
   finalizers?: string[];
-  /** The condition Ready without its time; undefined while nothing prevents the deletion. */
+  /** The condition Ready without its time; undefined if the ServiceCIDR is being deleted and nothing prevents the deletion. */
   ready?: Omit<Condition, 'lastTransitionTime'>;
 }
 

@@ -30,7 +30,7 @@ export const hasHostPorts = (pod: Pod): boolean =>
 /** An index key for Pods that have host ports on a node. */
 export const byHostPorts = (pod: Pod): readonly string[] => (hasHostPorts(pod) ? [WITH_HOST_PORTS] : []);
 
-/** `pods` must have host ports on a node. */
+/** Returns the node ports of the Services and the host ports of the Pods. `pods` must have host ports on a node. */
 export function portUses(services: readonly Service[], pods: readonly Pod[], nodes: readonly Node[]): PortUse[] {
   const addresses = nodeAddresses(nodes);
   const atNodes = new Set(['', '0.0.0.0', '::', ...addresses.IPv4, ...addresses.IPv6]);

@@ -1,8 +1,8 @@
 /**
  * Finds the Services whose endpoints may have changed, and the Pods of a Service.
  *
- * Neither search visits all objects: a Pod visits the Services of its namespace whose selector begins with one of the Pod's labels, and a
- * Service visits the Pods with the rarest of its labels.
+ * Neither search visits all objects. The search for a Pod visits the Services of its namespace whose selector begins with one of the Pod's
+ * labels. The search for a Service visits the Pods with the rarest label of its selector.
  * Source: pkg/controller/endpointslice and the package endpointslice/util of v1.33 (behavior).
  */
 import { isDeepStrictEqual } from 'node:util';
@@ -68,7 +68,7 @@ export interface FollowedServices {
   services: Informer<Service>;
   /** Resolves once the informers' caches of Services and Pods are complete. */
   synced: Promise<unknown>;
-  /** In no particular order. */
+  /** Returns the Pods that the Service selects, in no particular order. */
   podsOf(service: Service): Pod[];
   /** Calls `changed` for the Services with Pods on the node. */
   nodeChanged(name: string): void;

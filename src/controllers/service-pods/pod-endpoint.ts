@@ -16,7 +16,8 @@ export const HEADLESS_LABEL = 'service.kubernetes.io/headless';
 export const isHeadless = ({ spec }: Service): boolean => !spec?.clusterIP || spec.clusterIP === 'None';
 
 /**
- * Returns canonical addresses. Omits invalid ones, such as loopback addresses, because the API would reject the whole list of endpoints.
+ * Returns the addresses of the Pod in the family, in canonical form. Omits invalid ones, such as loopback addresses, because the API would
+ * reject the whole list of endpoints.
  */
 export function addressesOf({ status }: Pod, family: IpFamily): string[] {
   const listed = (status?.podIPs ?? []).map(({ ip }) => ip);

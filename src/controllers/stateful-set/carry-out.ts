@@ -127,7 +127,10 @@ async function createClaims({ writer, set, visible }: Turn, { pod, claims }: New
   }
 }
 
-/** Rejects with Conflict if the claim has changed meanwhile, so that the decision is repeated. */
+/**
+ * Writes the owner references of the claim. Rejects with Conflict if the claim has changed since the decision, so that the decision is
+ * repeated.
+ */
 async function changeOwners({ writer, visible }: Turn, { claim, references }: ClaimChange): Promise<void> {
   const metadata = { ...claim.metadata, ownerReferences: references };
   try {

@@ -27,7 +27,7 @@ export const podNameOf = ({ metadata }: StatefulSet, ordinal: number): string =>
 export const startOf = ({ spec }: StatefulSet): number => spec?.ordinals?.start ?? 0;
 export const wantedReplicas = ({ spec }: StatefulSet): number => spec?.replicas ?? 1;
 
-/** Returns undefined if the Pod does not have the name of a member. */
+/** Returns the ordinal in the name of the Pod; undefined if the Pod does not have the name of a member. */
 export function ordinalOf(set: StatefulSet, { metadata }: Pod): number | undefined {
   const prefix = `${set.metadata.name}-`;
   if (!metadata.name.startsWith(prefix)) return undefined;
@@ -59,7 +59,7 @@ export interface Revisions {
 export interface Members {
   set: StatefulSet;
   revisions: Revisions;
-  /** `index` counts from the first ordinal. Returns undefined if the Pod does not exist. */
+  /** Returns the Pod with the index, which counts from the first ordinal; undefined if the Pod does not exist. */
   at(index: number): Pod | undefined;
   /** The Pods whose ordinals are in range, the lowest first. */
   replicas: readonly Pod[];

@@ -131,7 +131,10 @@ function fill(turn: Turn): boolean {
   return true;
 }
 
-/** Does not create a Pod whose claim is being deleted or is about to be deleted. Returns false, because later Pods wait for this Pod. */
+/**
+ * Adds a missing Pod to the decision, unless a claim of the Pod is being deleted or is about to be deleted. Returns false, because later
+ * Pods wait for this Pod.
+ */
 function add({ members: { set }, members, claimNamed, decision }: Turn, ordinal: number): false {
   const pod = newMember(members, ordinal);
   const { name } = pod.metadata;

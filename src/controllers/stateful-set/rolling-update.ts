@@ -26,7 +26,7 @@ export function outdatedPods(members: Members, leaving: ReadonlySet<Pod>): Pod[]
     : nextPods(members, leaving, partition, maxUnavailable);
 }
 
-/** Waits until all Pods with higher ordinals are available. */
+/** Returns the outdated Pod with the highest ordinal, or none until all Pods with higher ordinals are available. */
 function nextPod(members: Members, leaving: ReadonlySet<Pod>, partition: number): Pod[] {
   for (let index = wantedReplicas(members.set) - 1; index >= partition; index--) {
     const pod = members.at(index);

@@ -17,7 +17,7 @@ const WHOLE_SECONDS_MILLIS = 1000;
 
 export interface KnownTaints {
   counts(taint: Taint): boolean;
-  /** Whether the taint is from before the start, so that it does not count in the first minute. */
+  /** Whether the taint is a not-ready or unreachable taint from before the start, which does not count in the first minute. */
   isOld(taint: Taint): boolean;
 }
 
