@@ -39,18 +39,20 @@ export function createRootSearch({ client, findKind, isRoot }: RootOptions) {
     if (object === undefined || uidOf(object) !== uid) return undefined;
     if (isRoot(object)) return { uid, kind, name };
     const controller = controllerOf(object);
-    return controller && search(controller, namespace);
+    return controller && rootOf(controller, namespace);
   }
 
-  function search(reference: Reference, namespace: string | undefined): Promise<Root | undefined> {
+  /** If an object cannot be read, rejects and forgets all objects below it, too. */
+  function rootOf(reference: Reference, namespace: string | undefined): Promise<Root | undefined> {
     const before = known.get(reference.uid);
     if (before !== undefined) return before;
-    const found = read(reference, namespace).catch(() => {
+    const found = read(reference, namespace).catch((error: unknown) => {
       known.delete(reference.uid);
-      return undefined;
+      throw error;
     });
     known.set(reference.uid, found);
     return found;
   }
-  return search;
+  return (reference: Reference, namespace: string | undefined): Promise<Root | undefined> =>
+    rootOf(reference, namespace).catch(() => undefined);
 }
