@@ -221,7 +221,7 @@ function readField(reader: Reader, wireType: number, field: FieldFacts, into: Js
 const ABBREVIATIONS =
   /^(api|aws|cpu|csi|dns|fc|fs|gce|grpc|http|id|ip|iqn|iscsi|nfs|os|pd|qos|rbd|se|tcp|tls|ttl|tty|uid|url)(?=[A-Z]|$)/;
 
-/** Derives the name of the field in Go from its JSON name, which is correct with a few exceptions. */
+/** Derives the field's Go name, for error messages, from its JSON name. The result is wrong for a few fields. */
 function goName({ json, inline, ref = '' }: FieldFacts): string {
   if (inline || json === 'metadata') return ref.slice(ref.lastIndexOf('.') + 1);
   if (json === '[]') return 'Items';

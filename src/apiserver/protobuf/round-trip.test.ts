@@ -24,7 +24,7 @@ test('every type keeps all its fields when it is encoded in protobuf and decoded
   }
 });
 
-/** Drops empty lists and objects, which only JSON distinguishes from absent ones. */
+/** Drops all empty lists and objects, because protobuf does not distinguish most of them from absent ones (it does for pointers). */
 function withoutEmpty(value: unknown): unknown {
   if (Array.isArray(value)) return value.length === 0 ? undefined : value.map(withoutEmpty);
   if (typeof value !== 'object' || value === null) return value;

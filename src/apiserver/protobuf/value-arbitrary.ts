@@ -19,9 +19,9 @@ const FORMS: Readonly<Record<JsonForm, Arbitrary>> = {
   duration: fc.constantFrom('1ns', '2.5\u00b5s', '95ms', '-1.5ms', '1.5s', '1m0s', '-2h0m0.25s'),
   quantity: fc.constantFrom('100m', '1Gi', '0', '-3'),
   intOrString: fc.oneof(fc.integer({ min: 1, max: 65_535 }), fc.constantFrom('http', '25%')),
-  // JSON has no negative zero.
   raw: fc
     .dictionary(text, fc.jsonValue({ maxDepth: 1 }), { minKeys: 1, maxKeys: 3 })
+    // fc.jsonValue() can generate -0, which JSON.stringify() writes as 0.
     .map((value) => JSON.parse(JSON.stringify(value)) as unknown),
 };
 

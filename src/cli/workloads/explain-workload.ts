@@ -47,8 +47,9 @@ function rank(pod: Pod): number {
 }
 
 /**
- * Returns the Pod that needs attention most, the newest one of several; undefined if there is none. Failed Pods that others have replaced,
- * and those of complete Jobs, need no attention. `owners`: the workload and the objects through which it creates Pods.
+ * Returns the Pod that needs attention most, or the newest of several such Pods; undefined only if `pods` is empty. Failed Pods that others
+ * have replaced, and those of complete Jobs, are chosen only if there are no others. `owners`: the workload and the objects through which
+ * it creates Pods.
  */
 export function worstPod(
   object: KubeObject,

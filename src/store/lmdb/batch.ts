@@ -8,7 +8,7 @@ export type Waiting = (
   | { kind: 'compact'; revision: number; resolve: () => void }
 ) & { reject: (error: Error) => void };
 
-/** The content of one LMDB transaction. `revision` and `compacted` have their values after the transaction. */
+/** The content of one LMDB transaction. `revision` and `compacted` are those of the store after the transaction. */
 export interface Batch {
   revision: number;
   compacted: number;

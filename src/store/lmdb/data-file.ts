@@ -31,7 +31,10 @@ const INLINE_BYTES = 2000;
 const KEY_BYTES = 2 * PAGE_BYTES;
 /** Space for each page of the file: the list of free pages has 8 bytes per page, and LMDB may write the list twice. */
 const FREE_LIST_BYTES = 2 * 8;
-/** Space for each deleted history record. A small value is enough, because old records are adjacent, and the commit reuses their pages. */
+/**
+ * Space for each deleted history record. A small value is enough: old records are adjacent, so many share a page, and the commit reuses its
+ * copies of the pages that become empty.
+ */
 const FORGOTTEN_BYTES = PAGE_BYTES / 16;
 
 /** File systems on which overwriting also allocates new blocks. Sources: the kernel's magic.h; OpenZFS (ZFS_SUPER_MAGIC). */

@@ -1,7 +1,10 @@
 /** Source: validateCertificate of pkg/apis/certificates/validation of v1.33 (behavior and wording). */
 import { X509Certificate } from 'node:crypto';
 
-/** The length of the type is limited, because the search for the end of a block is slow for long types. */
+/**
+ * The label after BEGIN is limited to 100 characters. Without a limit, a line with many BEGIN markers takes quadratic time, because each
+ * marker is tried with every later `-----` on the line.
+ */
 const PEM_BLOCK = /-----BEGIN ([^\n]{0,100}?)-----([^-]*)-----END ([^\n]{0,100}?)-----/g;
 
 /** Returns what is wrong with the certificates; undefined if all can be parsed. `base64`: their PEM text in base64. */

@@ -1,6 +1,6 @@
 /**
- * Requires the right to `approve` for the signer to approve or deny a CertificateSigningRequest, and the right to `sign` to change the
- * certificate and the conditions in its status.
+ * A user who approves or denies a CertificateSigningRequest needs the right to `approve` for its signer. A user who changes the certificate
+ * or the conditions in its status needs the right to `sign` for its signer.
  * Source: the plugins CertificateApproval and CertificateSigning of v1.33 (behavior and wording).
  */
 import type { CertificateSigningRequest } from '../../../api/generated/types.ts';
