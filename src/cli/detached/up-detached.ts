@@ -11,11 +11,11 @@ import { gitCommit, LIFEPOD_VERSION, shortCommit } from '../../engine/version.ts
 import { dataDirOwner, isSessionEngine, UserError } from '../../platform/files.ts';
 import { commandLineOf } from '../../platform/processes.ts';
 import { untilEnded } from '../ending/turns.ts';
-import { effectOfKill, hintsFor, waysToStop } from '../hints.ts';
+import { hintsFor, waysToStop } from '../hints.ts';
 import { engineStarted, printWait } from '../kubeconfig/engine-client.ts';
 import { grantKubeconfig, printKubeconfig } from '../kubeconfig/own-kubeconfig.ts';
 import { besideService } from '../service/beside-service.ts';
-import { serviceState } from '../service/service-state.ts';
+import { replacement } from '../service/replacement.ts';
 import { betweenSessions, untilReady } from '../session/engine-use.ts';
 import { printReady } from '../up.ts';
 import { startUnlessRunning } from './detach.ts';
@@ -112,14 +112,6 @@ export function refusalOfRunning(
       `starts: omit the option, or stop that engine first: ${waysToStop(dataDir, pid, env)}`,
   );
 }
-
-/** Returns the commands that make an engine run the installed program, and their effect on its Pods. */
-export const replacement = (dataDir: string, pid: number, env: NodeJS.ProcessEnv): string => {
-  const { asRoot, engine, start } = hintsFor({ dataDir }, env);
-  return serviceState(dataDir) === undefined
-    ? `'${asRoot(`kill ${pid}`)}', which ${effectOfKill(pid)}, then '${start()}'`
-    : `'${engine('up --install-service')}', which leaves its Pods running`;
-};
 
 /** Returns the sentence that the running engine is another build of this version; undefined if it is not, or if this is not known. */
 export function otherBuild(dataDir: string, pid: number, env: NodeJS.ProcessEnv): string | undefined {

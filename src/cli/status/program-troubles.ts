@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { shortCommit } from '../../engine/version.ts';
 import { readTextIfPresent } from '../../platform/files.ts';
 import { commandLineOf } from '../../platform/processes.ts';
-import { replacement } from '../detached/up-detached.ts';
+import { replacement } from '../service/replacement.ts';
 
 /**
  * Returns a sentence if the program of the engine was removed or replaced; none otherwise. `running`: the commit from which the engine was
