@@ -5,7 +5,6 @@
  * machine. `kubectl lifepod status`, KUBECONFIG, --kubeconfig and --context select a server instead. The exit code is 0 if there is no
  * trouble, 2 if there is trouble, and 1 if the command cannot find out.
  */
-
 import type { Pod } from '../../api/generated/types.ts';
 import { isSilence } from '../../client/silence.ts';
 import { readEngineRecord } from '../../engine/settings.ts';

@@ -5,7 +5,7 @@ import type { Transition } from '../../lifecycle/types.ts';
 import { formatTime, type Millis } from '../../machinery/time.ts';
 import { type BarKind, inOrder, type LifePicture, type MarkKind, type Named, pictureOf, type Row } from './life.ts';
 import { type Scale, scaleOf, shortDuration } from './scale.ts';
-import { endOfTermination, evictionMessage, reasonOf } from './termination-end.ts';
+import { endOfTermination, evictionMessage, firstSentence, terminationReason } from './termination-end.ts';
 import { ticksOf } from './ticks.ts';
 
 export interface DrawOptions {
@@ -228,8 +228,8 @@ function summary(
     ...(gone === undefined ? [] : [{ what: 'gone', at: gone.at }]),
   ];
   const end = ends.sort((a, b) => a.at - b.at).map(({ what, at }) => `, ${what} after ${after(at)}`);
-  const eviction = evictionMessage(steps)?.replace(/\.( .*)?$/, '');
-  const why = `${reasonOf(ending)}${eviction === undefined ? '' : ` (${eviction})`}`;
+  const eviction = evictionMessage(steps);
+  const why = `${terminationReason(ending)}${eviction === undefined ? '' : ` (${firstSentence(eviction)})`}`;
   return [...lines, ...wrapped(`${why} at +${shortDuration(ending.at - from)}${until}${end.join('')}`, width)];
 }
 

@@ -43,7 +43,7 @@ export interface LifePicture {
   /** The last deadline of the termination. formerDeadlines has the earlier ones. */
   deadline: Millis | undefined;
   formerDeadlines: Millis[];
-  /** What has moved the deadline last; undefined if it has not moved, or if the record does not have the cause. */
+  /** The cause of the last move of the deadline; undefined if the deadline has not moved, or if the record does not have the cause. */
   movedBy: string | undefined;
   /** The deadline of the PreExit stage. Undefined if no time is reserved for PostExit entries, or if this is not known. */
   reservedFrom: Millis | undefined;

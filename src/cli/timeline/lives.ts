@@ -1,5 +1,4 @@
 /** Summarizes the lives of Pods that have had the same name, for `lifepod timeline NAME --list`. Pure. */
-
 import type { Pod } from '../../api/generated/types.ts';
 import { shortUid } from '../../api/lifepod.io/v1/pod-record/index.ts';
 import type { Transition } from '../../lifecycle/types.ts';
@@ -8,7 +7,7 @@ import { tabColumns } from '../describe/tab-columns.ts';
 import { statusWord } from '../pod-containers.ts';
 import { type PodLife, transitionsOf } from '../records.ts';
 import { inOrder } from './life.ts';
-import { reasonOf } from './termination-end.ts';
+import { terminationReason } from './termination-end.ts';
 
 export interface LifeSummary {
   uid: string;
@@ -40,7 +39,7 @@ const goneStep = (steps: readonly Transition[]): Transition | undefined =>
 function resultOf(steps: readonly Transition[]): string {
   if (goneStep(steps) === undefined) return 'its end is not recorded';
   const began = steps.find(({ type }) => type === 'TerminationBegan');
-  const reason = (began && reasonOf(began)) ?? 'Deleted';
+  const reason = (began && terminationReason(began)) ?? 'Deleted';
   const last = new Map<string, Transition>();
   for (const step of steps)
     if (step.container !== undefined && step.containerKind === 'app' && ['Started', 'Exited'].includes(step.type))

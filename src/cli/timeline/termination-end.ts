@@ -21,8 +21,10 @@ export function endOfTermination(steps: readonly Transition[]): Transition | und
  * Returns the reason of the termination. An eviction by the node is not called NodePressure, its reason in the API, because that is also
  * the reason for a Pod that exceeded a limit of its own.
  */
-export const reasonOf = ({ reason }: Transition): string | undefined =>
+export const terminationReason = ({ reason }: Transition): string | undefined =>
   reason === 'NodePressure' ? 'Evicted by its node' : reason;
+
+export const firstSentence = (text: string): string => text.replace(/\.(\s.*)?$/s, '');
 
 /** Returns the message with which the node evicted the Pod; undefined if the record has none. */
 export function evictionMessage(steps: readonly Transition[]): string | undefined {

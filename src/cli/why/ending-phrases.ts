@@ -3,7 +3,7 @@ import { isFinalPhase } from '../../api/core/v1/pod/status/final-phase.ts';
 import type { Transition } from '../../lifecycle/types.ts';
 import { type Millis, parseTime } from '../../machinery/time.ts';
 import { limitedStays } from '../../scheduling/node-taints.ts';
-import { reasonOf } from '../timeline/termination-end.ts';
+import { terminationReason } from '../timeline/termination-end.ts';
 import { taintText } from './node-troubles.ts';
 import { type Action, ago, clockIn, eventLine, eventOf, type Living, lastStep, oneLine } from './subject.ts';
 
@@ -69,7 +69,7 @@ export function begun(subject: Living): string[] {
   const step = lastStep(subject, ['TerminationBegan']);
   const { extendedSeconds, outageSeconds } = subject.pod.status?.termination ?? {};
   return [
-    ...(step === undefined ? [] : [`its termination began ${ago(step.at, subject.now)}: ${reasonOf(step)}`]),
+    ...(step === undefined ? [] : [`its termination began ${ago(step.at, subject.now)}: ${terminationReason(step)}`]),
     ...(isTainted(subject) ? taintEvidence(subject) : []),
     ...givenUp(subject),
     ...(extendedSeconds ? [`its time was extended by ${extendedSeconds} s`] : []),

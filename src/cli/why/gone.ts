@@ -157,13 +157,15 @@ function deafText(deaf: readonly Transition[]): string {
     : `, because the containers ${names} did not end after their stop signals and were killed`;
 }
 
+const HOOK_STEPS = ['HookBegan', 'HookDone', 'HookFailed'];
+
 /** Returns a clause about the preStop hooks that still ran at the deadline; empty if the termination was over before it. */
 function slowHookText(steps: readonly Transition[], deadline: number, over: number): string {
   if (over <= deadline) return '';
   const last = new Map<string, Transition>();
   for (const step of steps)
-    if (step.reason === 'preStop' && ['HookBegan', 'HookDone', 'HookFailed'].includes(step.type))
-      if (step.at < deadline) last.set(step.container ?? '', step);
+    if (step.reason === 'preStop' && step.at < deadline && HOOK_STEPS.includes(step.type))
+      last.set(step.container ?? '', step);
   const slow = [...last.values()].filter(({ type }) => type === 'HookBegan');
   if (slow.length === 0) return '';
   const hooks = slow.map(({ container = '' }) => container);

@@ -1,4 +1,5 @@
 /** Explains, from its message, why a node evicted a Pod. Pure. Source: src/node/eviction/ranking.ts (the messages). */
+import { firstSentence } from '../../timeline/termination-end.ts';
 import { listed } from '../subject.ts';
 
 export interface Eviction {
@@ -44,7 +45,5 @@ function diskLimit(container: string | undefined, amount = '', limited: readonly
     remedy: `raise the ${limits}, or write less`,
   };
 }
-
-const firstSentence = (text: string): string => text.replace(/\.(\s.*)?$/s, '');
 
 const lowered = (text: string): string => text.charAt(0).toLowerCase() + text.slice(1);
