@@ -56,7 +56,7 @@ export async function buildTo(target: string): Promise<void> {
   await bundle.write({
     dir: target,
     format: 'esm',
-    // V8 needs twice the memory for the source of a module with a non-ASCII character, and more time to read it, also for comments.
+    // V8 keeps the source of each module in memory: with one non-ASCII character, it takes twice as much, and is read more slowly.
     comments: { legal: true, jsdoc: false, annotation: false },
     minify: { compress: false, mangle: false, codegen: { removeWhitespace: false, asciiOnly: true } },
     entryFileNames: '[name].js',

@@ -181,8 +181,8 @@ export const IMAGE_REASONS: readonly string[] = [
 ];
 
 /**
- * What the runtimes say about an invalid name; and what the node says about an image that may not be pulled and whose registry is a word
- * with capital letters, such as "UP/x:1". The node accepts such a name, but older runtimes refuse it.
+ * Matches two messages about names that are not valid: that of a runtime, and that of the node about an image with the policy Never whose
+ * registry has capital letters, such as "UP/x:1". The node accepts such a name, but older runtimes refuse it.
  */
 const INVALID_NAME = /invalid reference format|^Container image "(?=[^/".:]*[A-Z])[^/".:]+\//;
 

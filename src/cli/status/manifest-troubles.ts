@@ -19,7 +19,7 @@ export interface ManifestTrouble {
 export async function manifestTroubles(dataDir: string, nodeName: string, now: Millis): Promise<ManifestTrouble[]> {
   const folder = manifestsFolder(dataDir);
   try {
-    const { wanted, remarks } = await readAll(await readManifestFiles(folder), nodeName, now);
+    const { wanted, remarks } = await readFolder(folder, nodeName, now);
     const podOf = new Map([...wanted.pods].map(([pod, { file }]) => [file, pod]));
     const empty = [...wanted.unreadable].filter((file) => !remarks.has(file));
     return [
@@ -35,9 +35,12 @@ export async function manifestTroubles(dataDir: string, nodeName: string, now: M
   }
 }
 
+const readFolder = async (folder: string, nodeName: string, now: Millis): ReturnType<typeof readAll> =>
+  readAll(await readManifestFiles(folder), nodeName, now);
+
 export interface PodManifest {
   path: string;
-  /** What the node ignores in the manifest; undefined if it uses all of it. */
+  /** The unknown fields, which the node ignores; undefined if there are none. */
   ignored: string | undefined;
 }
 
@@ -47,7 +50,7 @@ export async function manifestOf(pod: Pod, dataDir: string, now: Millis): Promis
   const { name, namespace } = pod.metadata;
   const folder = manifestsFolder(dataDir);
   try {
-    const { wanted, remarks } = await readAll(await readManifestFiles(folder), pod.spec?.nodeName ?? '', now);
+    const { wanted, remarks } = await readFolder(folder, pod.spec?.nodeName ?? '', now);
     const found = wanted.pods.get(`${namespace}/${name}`);
     return found && { path: join(folder, found.file), ignored: remarks.get(found.file)?.ignored };
   } catch {
