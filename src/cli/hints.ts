@@ -6,12 +6,17 @@
  * is not on the PATH. A command that needs root names the data folder unless it is the default one, because root may not have the user's
  * KUBECONFIG. A command without sudo names no kubeconfig that only root can read.
  */
-import { homedir } from 'node:os';
-import { delimiter, join } from 'node:path';
+import { delimiter } from 'node:path';
 import { copyOfInvoker } from '../engine/certificates/user-kubeconfigs.ts';
 import { hasLockOpen } from '../engine/data-folder/engine-processes.ts';
 import { runtimeCommands } from '../engine/options/runtime-endpoint.ts';
-import { DEFAULT_DATA_DIR, isKubectlPlugin, kubeconfigPath } from '../engine/settings.ts';
+import {
+  DEFAULT_DATA_DIR,
+  isKubectlPlugin,
+  kubeconfigPath,
+  listedKubeconfigs,
+  usualKubeconfig,
+} from '../engine/settings.ts';
 import { hasArgument } from '../platform/processes.ts';
 import { type ServiceCommands, serviceCommands } from '../platform/programs/service-commands.ts';
 import {
@@ -112,7 +117,7 @@ export function hintsFor(
   const ofVariable = isForRoot && kubeconfig === undefined ? withoutDefault(options.engineFolder) : undefined;
   const named = dataDir ?? (options.isOneOfSeveral === true ? options.engineFolder : ofVariable);
   const own = copy ?? listed.join(delimiter);
-  const read = !isForRoot && own === usualKubeconfig(env) ? undefined : own;
+  const read = !isForRoot && own === kubeconfigsOfKubectl(env) ? undefined : own;
   return {
     lifepod: (words) =>
       withOptions(`${onlyRoot ? forRoot : program} ${words}`, [
@@ -186,9 +191,9 @@ function rewriteKubeconfig(dataDir: string, pid: number, env: NodeJS.ProcessEnv,
 }
 
 /** Returns the kubeconfigs that kubectl reads by itself, in the form of the variable KUBECONFIG. */
-function usualKubeconfig(env: NodeJS.ProcessEnv): string {
-  const listed = (env['KUBECONFIG'] ?? '').split(delimiter).filter((path) => path !== '');
-  return listed.length > 0 ? listed.join(delimiter) : join(env['HOME'] ?? homedir(), '.kube', 'config');
+function kubeconfigsOfKubectl(env: NodeJS.ProcessEnv): string {
+  const listed = listedKubeconfigs(env);
+  return listed.length > 0 ? listed.join(delimiter) : usualKubeconfig(env);
 }
 
 const option = (name: string, value: string | undefined): string[] =>

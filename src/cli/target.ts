@@ -7,12 +7,17 @@
  * folder.
  */
 import { existsSync, statSync } from 'node:fs';
-import { homedir } from 'node:os';
-import { delimiter, join } from 'node:path';
+import { delimiter } from 'node:path';
 import { type HttpClient, httpClient, isOtherServer } from '../client/http-client.ts';
 import { readKubeconfigs } from '../client/kubeconfig.ts';
 import { isSilence } from '../client/silence.ts';
-import { DEFAULT_DATA_DIR, isKubectlPlugin, kubeconfigPath } from '../engine/settings.ts';
+import {
+  DEFAULT_DATA_DIR,
+  isKubectlPlugin,
+  kubeconfigPath,
+  listedKubeconfigs,
+  usualKubeconfig,
+} from '../engine/settings.ts';
 import { UserError } from '../platform/files.ts';
 import { type Hints, hintsFor } from './hints.ts';
 import { dataFolderOf } from './kubeconfig/engine-folders.ts';
@@ -103,14 +108,14 @@ export function kubeconfigPaths(
 ): string[] {
   if (options.kubeconfig !== undefined) return [options.kubeconfig];
   if (options.dataDir !== undefined) return [own(options.dataDir) ?? kubeconfigIn(options.dataDir)];
-  const listed = (env['KUBECONFIG'] ?? '').split(delimiter).filter((path) => path !== '');
+  const listed = listedKubeconfigs(env);
   if (listed.length > 0) return listed;
   if (!isKubectlPlugin(env) && engineRuns(defaultFolder)) {
     const ofEngine = own(defaultFolder);
     if (ofEngine !== undefined) return [ofEngine];
     if (!isOnlyForRoot(defaultFolder)) return [kubeconfigPath(defaultFolder)];
   }
-  const usual = join(env['HOME'] ?? homedir(), '.kube', 'config');
+  const usual = usualKubeconfig(env);
   if (existsSync(usual)) return [usual];
   throw onlyForRoot(defaultFolder) ?? new UserError(orSelected(notRunning(defaultFolder, env)));
 }

@@ -1,9 +1,9 @@
 /** Finds the data folders of the engines that a user may mean, so that messages can name them. */
 import { existsSync, realpathSync } from 'node:fs';
-import { delimiter, dirname, resolve } from 'node:path';
+import { dirname, resolve } from 'node:path';
 import { dataDirOfCopy, dataDirsOf, invokingUser } from '../../engine/certificates/user-kubeconfigs.ts';
 import { engineProcesses, folderOfLock } from '../../engine/data-folder/engine-processes.ts';
-import { DEFAULT_DATA_DIR, kubeconfigPath } from '../../engine/settings.ts';
+import { DEFAULT_DATA_DIR, kubeconfigPath, listedKubeconfigs } from '../../engine/settings.ts';
 import { realFolder } from '../../platform/files.ts';
 import { shellQuoted } from '../../platform/programs/typed-program.ts';
 
@@ -39,9 +39,8 @@ export function foldersOfUser(
   ofCopies = dataDirsOf,
   ownUid = process.geteuid?.() ?? 0,
 ): string[] {
-  const listed = (env['KUBECONFIG'] ?? '').split(delimiter).filter((path) => path !== '');
   const uid = invokingUser(env, undefined, ownUid === 0)?.uid ?? ownUid;
-  return [...new Set([...listed.flatMap((path) => dataFolderOf([path]) ?? []), ...ofCopies(uid)])];
+  return [...new Set([...listedKubeconfigs(env).flatMap((path) => dataFolderOf([path]) ?? []), ...ofCopies(uid)])];
 }
 
 /**
