@@ -25,6 +25,11 @@ test('an existing Pod is found without its record if the user may not read recor
   expect((await find('web')).isUnread).toBeUndefined();
 });
 
+test.each(['', 'pod/', 'pods/', 'pod/a/b', 'service/web'])('"%s" is not the name of a Pod', async (reference) => {
+  const { find } = await start();
+  await expect(find(reference)).rejects.toThrow(`"${reference}" is not a Pod: give POD or pod/POD`);
+});
+
 test('a user of one namespace finds a Pod by its UID there', async () => {
   const { find } = await start(['list pods /', 'list podrecords /']);
   expect(await find('0123abcd')).toMatchObject({ name: 'gone', namespace: 'a', uid: GONE });

@@ -33,15 +33,22 @@ export interface PodLife {
 export const transitionsOf = (records: readonly PodRecord[]): Transition[] =>
   [...records].sort((a, b) => partNumber(a) - partNumber(b)).flatMap(({ transitions }) => transitions.map(fromApi));
 
-export const podName = (given: string): string => given.replace(/^(pods?|po)\//, '');
+export const podName = (given: string): string => given.replace(/^(pods?|po)\//i, '');
+
+/** Returns the name of the Pod in POD or pod/POD. Throws a UserError for any other text. */
+export function requirePodName(given: string): string {
+  const name = podName(given);
+  if (name !== '' && !name.includes('/')) return name;
+  throw new UserError(`${JSON.stringify(given)} is not a Pod: give POD or pod/POD`);
+}
 
 /**
  * Finds the life of a Pod by its name in the namespace, else by at least the first 4 characters of its UID in any namespace. Prefers the
- * existing Pod, then the one whose record has the newest step. Rejects with a UserError if no Pod or several UIDs match, or if the user may
- * not read Pods or, for a Pod that does not exist, its records.
+ * existing Pod, then the one whose record has the newest step. Rejects with a UserError if no Pod or several UIDs match, if `reference` is
+ * not the name of a Pod, or if the user may not read Pods or, for a Pod that does not exist, its records.
  */
 export async function findLife(client: Client, namespace: string, reference: string, hints: Hints): Promise<PodLife> {
-  const name = podName(reference);
+  const name = requirePodName(reference);
   const pod = await client
     .resource<Pod>(PODS)
     .get(name, namespace)

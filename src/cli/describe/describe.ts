@@ -10,9 +10,8 @@ import { UserError } from '../../platform/files.ts';
 import { findProgram, runCommand } from '../../platform/processes.ts';
 import { resolveTarget, type TargetOptions } from '../target.ts';
 import { presentPod, unnamedPod } from '../workloads/present-pod.ts';
+import { isPodType } from '../workloads/type-names.ts';
 import { deferSection, insertDeferSection } from './describe-defer.ts';
-
-const POD_TYPES = ['pod', 'pods', 'po'];
 
 /**
  * Either `type` is pod and `name` is the Pod's name, or `type` is pod/NAME and `name` is undefined. Rejects with a UserError if the
@@ -20,7 +19,7 @@ const POD_TYPES = ['pod', 'pods', 'po'];
  */
 export async function describe(type: string, name: string | undefined, options: TargetOptions): Promise<void> {
   const [kind = '', pod = name] = type.split('/');
-  if (!POD_TYPES.includes(kind) || pod === '') {
+  if (!isPodType(kind) || pod === '') {
     throw new UserError(
       `lifepod describes Pods only: give 'pod NAME' or pod/NAME, or use 'kubectl describe' for other types`,
     );

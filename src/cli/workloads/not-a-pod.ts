@@ -1,10 +1,12 @@
 /** Composes the error for a workload, or an object of another type, that was given instead of a Pod. */
 import { isApiError } from '../../machinery/status.ts';
 import { UserError } from '../../platform/files.ts';
+import { requirePodName } from '../records.ts';
 import { listPhrase } from './list-phrase.ts';
 import { missingNamespace } from './missing-namespace.ts';
 import { shortList } from './missing-pod.ts';
 import type { PodSource } from './present-pod.ts';
+import { isPodType } from './type-names.ts';
 import { findWorkload, workloadType } from './workloads.ts';
 
 /**
@@ -13,11 +15,11 @@ import { findWorkload, workloadType } from './workloads.ts';
  */
 export async function requirePod(source: PodSource, given: string): Promise<void> {
   const [word = '', name, ...more] = given.split('/');
-  if (name === undefined) return;
-  const isPod = ['pod', 'pods', 'po'].includes(word);
-  if (isPod && name !== '' && more.length === 0) return;
-  const type = isPod || name === '' || more.length > 0 ? undefined : workloadType(word);
-  if (type === undefined) throw notAPod(given, 'give POD or pod/POD');
+  const type = isPodType(word) || name === '' || more.length > 0 ? undefined : workloadType(word);
+  if (type === undefined || name === undefined) {
+    requirePodName(given);
+    return;
+  }
   const { client, namespace, hints } = source;
   const found = await findWorkload(client, namespace, { type, name }).catch((error: unknown) => {
     throw isApiError(error, 'Forbidden') ? notAPod(given, 'give the name of one of its Pods') : error;

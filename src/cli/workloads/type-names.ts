@@ -11,7 +11,7 @@ export const WORKLOAD_NAMES = {
   CronJob: ['cronjob', 'cronjobs', 'cj'],
 } as const;
 
-export const isPodType = (word: string): boolean => /^(pods?|po)$/.test(word);
+export const isPodType = (word: string): boolean => /^(pods?|po)$/i.test(word);
 
 /** Returns the kind of workload for its name in kubectl, with or without the group, such as deployment.apps. */
 export const workloadKind = (word: string): string | undefined => {

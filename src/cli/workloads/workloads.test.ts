@@ -104,7 +104,7 @@ test('the error for a workload in place of a Pod names its Pods', async () => {
   await set(JOBS, 'Job', 'report', { spec: { template: jobTemplate } });
   await pod('web-1-x', old);
   const require = (given: string) => requirePod({ client, namespace: 'a', hints: HINTS }, given);
-  for (const given of ['web', 'pod/web', 'po/web']) await require(given);
+  for (const given of ['web', 'pod/web', 'Po/web', 'deploy']) await require(given);
   await expect(require('deploy/web')).rejects.toThrow(
     '"deploy/web" is not a Pod: give the name of one of its Pods (web-1-x)',
   );
@@ -112,7 +112,7 @@ test('the error for a workload in place of a Pod names its Pods', async () => {
     `"job/report" is not a Pod: it has no Pods now, and 'lifepod why job/report -n a --data-dir /d' explains why`,
   );
   await expect(require('job/none')).rejects.toThrow("no Job none in namespace a: 'kubectl get jobs -A' lists all Jobs");
-  for (const given of ['service/web', 'pod/', 'pod/a/b', 'deploy/', 'deploy/a/b'])
+  for (const given of ['', 'service/web', 'pod/', 'pod/a/b', 'deploy/', 'deploy/a/b'])
     await expect(require(given)).rejects.toThrow(`"${given}" is not a Pod: give POD or pod/POD`);
   backend.failNext('get deployments', forbidden(DEPLOYMENTS, 'web', 'no'));
   await expect(require('deploy/web')).rejects.toThrow('is not a Pod: give the name of one of its Pods');
