@@ -562,6 +562,21 @@ explains({
     evidence: ['condition PodScheduled is False (Unschedulable): 0/1 nodes are available: 1 Insufficient cpu.'],
     advice: /^lower the requests.*\n.*: kubectl describe node node$/,
   },
+  'requests that a node could satisfy if less were reserved': {
+    spec: {
+      nodeName: undefined as unknown as string,
+      containers: [container('app', { resources: { requests: { memory: '10Mi' } } })],
+    },
+    nodes: [{ ...node({}), status: { allocatable: { memory: '0' }, capacity: { memory: '24Gi' } } }],
+    status: {
+      conditions: [
+        condition('PodScheduled', 'False', 'Unschedulable', '0/1 nodes are available: 1 Insufficient memory.'),
+      ],
+    },
+    sentence:
+      'p can never be scheduled: it requests 10Mi memory, and the node node has only 0 for all Pods together (of 24Gi, the rest is reserved).',
+    advice: /^lower the requests .*, or reserve less of the machine: start the engine with a lower --kube-reserved, /,
+  },
   'requests that a node could satisfy without other Pods': {
     spec: {
       nodeName: undefined as unknown as string,

@@ -1,4 +1,5 @@
 /** Explains why a Pod is not scheduled. Pure. */
+import { resourceQuantity } from '../../api/core/v1/pod/resources.ts';
 import { hasEnded } from '../../api/core/v1/pod/status/final-phase.ts';
 import type { Node, Pod } from '../../api/generated/types.ts';
 import { uidOf } from '../../machinery/meta.ts';
@@ -182,6 +183,8 @@ interface Shortage {
   requested: Quantity;
   /** The largest allocatable amount of a node; undefined if no node has the resource. */
   largest: Quantity | undefined;
+  /** The capacity of a node if the Pod would fit into it without the reserved part; else undefined. */
+  capacity: Quantity | undefined;
 }
 
 /** Returns the resources of which the Pod requests more than any node has, even without other Pods; none if the nodes are not known. */
@@ -191,7 +194,10 @@ function shortages({ pod, nodes = [] }: Living): Shortage[] {
     const amounts = nodes.flatMap((node: Node) => allocatableOf(node, resource) ?? []);
     const most = amounts.reduce(maxQuantity, zeroQuantity);
     if (compareQuantities(requested, most) <= 0) return [];
-    return [{ resource, requested, largest: amounts.length === 0 ? undefined : most }];
+    const capacity = nodes
+      .flatMap((node) => resourceQuantity(node.status?.capacity, resource) ?? [])
+      .find((each) => compareQuantities(requested, each) <= 0);
+    return [{ resource, requested, largest: amounts.length === 0 ? undefined : most, capacity }];
   });
 }
 
@@ -199,23 +205,29 @@ function shortageClauses(subject: Living): string[] {
   const { nodes = [] } = subject;
   const one = nodes.length === 1;
   const where = one ? `the node ${nodeName(subject)}` : 'the largest node';
-  return shortages(subject).map(({ resource, requested, largest }) =>
-    largest === undefined
-      ? `it requests ${amountText(requested)} ${resource}, which no node has`
-      : `it requests ${amountText(requested)} ${resource}, and ${where} has only ${amountText(largest)} for all Pods together`,
-  );
+  return shortages(subject).map(({ resource, requested, largest, capacity }) => {
+    if (largest === undefined) return `it requests ${amountText(requested)} ${resource}, which no node has`;
+    const rest = capacity === undefined ? '' : ` (of ${amountText(capacity)}, the rest is reserved)`;
+    return `it requests ${amountText(requested)} ${resource}, and ${where} has only ${amountText(largest)} for all Pods together${rest}`;
+  });
 }
 
 /** Returns why no node can run the Pod, as clauses without its name, and the first action. The Pod has the condition PodScheduled. */
 export function unschedulable(subject: Living): { cause: string; action: Action } {
   const message = oneLine(conditionOf(subject, 'PodScheduled')?.message);
   const clauses = shortageClauses(subject);
-  if (clauses.length > 0) return { cause: clauses.join('; '), action: LOWER };
+  if (clauses.length > 0) return { cause: clauses.join('; '), action: lower(subject) };
   const cause = takenPorts(subject) || [message.replace(/\.$/, ''), ...requestLines(subject, message)].join('; ');
   return { cause, action: (adviceOn(message)[0] ?? SEE_NODES)(subject) };
 }
 
-const LOWER: Action = { description: 'lower the requests (and limits) of its containers, and recreate the Pod' };
+function lower(subject: Living): Action {
+  const description = 'lower the requests (and limits) of its containers, and recreate the Pod';
+  if (shortages(subject).some(({ capacity }) => capacity === undefined)) return { description };
+  const options = '--kube-reserved, --system-reserved or --eviction-hard';
+  return { description: `${description}, or reserve less of the machine: start the engine with a lower ${options}` };
+}
+
 const SEE_NODES = describeNode('see the resources, labels and taints of the nodes');
 
 const adviceFor = (message: string) => ADVICE.find(([pattern]) => pattern.test(message));
@@ -229,7 +241,7 @@ function impossible(subject: Living): Explanation | undefined {
   return {
     sentence: `${name} can never be scheduled: ${clauses.join('; ')}.`,
     evidence: [],
-    actions: [LOWER, describeNode('see what the node has (Allocatable)')(subject)],
+    actions: [lower(subject), describeNode('see what the node has (Allocatable)')(subject)],
   };
 }
 
