@@ -9,14 +9,17 @@ test('--runtime-handler may be repeated, and each adds a handler', () => {
   });
 });
 
-test.each(['crun', 'crun=', 'crun=crun', 'runc=/usr/bin/runc', 'No Name=/x'])(
-  '--runtime-handler "%s" is refused',
-  (text) => {
-    expect(() => addRuntimeHandler(text)).toThrow(
-      `--runtime-handler ${JSON.stringify(text)} is not a valid handler: give NAME=`,
-    );
-  },
-);
+test.each(['crun', 'crun=', 'crun=crun', 'No Name=/x'])('--runtime-handler "%s" is refused', (text) => {
+  expect(() => addRuntimeHandler(text)).toThrow(
+    `--runtime-handler ${JSON.stringify(text)} is not a valid handler: give NAME=`,
+  );
+});
+
+test('--runtime-handler does not replace the handler runc', () => {
+  expect(() => addRuntimeHandler('runc=/usr/bin/runc')).toThrow(
+    '--runtime-handler "runc=/usr/bin/runc": the handler runc exists already, for Pods without a RuntimeClass: give another name',
+  );
+});
 
 test.each(['/nosuch', '/etc', '/etc/passwd'])(
   '--runtime-handler with %s, which is not a program, is refused',

@@ -9,9 +9,13 @@ import { UserError } from '../../platform/files.ts';
  */
 export function addRuntimeHandler(text: string, others: Record<string, string> = {}): Record<string, string> {
   const [, name = '', runtime = ''] = /^([^=]*)=(.*)$/.exec(text) ?? [];
-  if (dns1123LabelErrors(name).length > 0 || name === 'runc' || !/^(\/.+|[a-z0-9]+(\.[a-z0-9-]+)+)$/.test(runtime)) {
+  if (name === 'runc')
     throw new UserError(
-      `--runtime-handler ${JSON.stringify(text)} is not a valid handler: give NAME=/path/of/a/program or NAME=type.of.a.shim`,
+      `--runtime-handler ${JSON.stringify(text)}: the handler runc exists already, for Pods without a RuntimeClass: give another name`,
+    );
+  if (dns1123LabelErrors(name).length > 0 || !/^(\/.+|[a-z0-9]+(\.[a-z0-9-]+)+)$/.test(runtime)) {
+    throw new UserError(
+      `--runtime-handler ${JSON.stringify(text)} is not a valid handler: give NAME=/path/of/a/program or NAME=type.of.a.shim, with a name of lowercase letters, digits and -`,
     );
   }
   // Only new handlers are checked. If the program of a recorded handler is missing, the engine starts, and only Pods that need it wait.
