@@ -16,12 +16,17 @@ function parsePort(text: string): number {
   return Number(text);
 }
 
+function parseNumber(text: string): number {
+  if (!/^-?\d+$/.test(text)) throw new InvalidArgumentError('give a whole number without a unit.');
+  return Number(text);
+}
+
 const imageOptions = (): Option[] =>
   IMAGE_FLAGS.map(([flag, key, description]) => {
     const byDefault = DEFAULT_IMAGE_SETTINGS[key];
     const option = new Option(`${flag} <${typeof byDefault === 'number' ? 'number' : 'duration'}>`);
     option.description = `${description} (default: ${byDefault})`;
-    return typeof byDefault === 'number' ? option.argParser(Number) : option;
+    return typeof byDefault === 'number' ? option.argParser(parseNumber) : option;
   });
 
 export function addEngineOptions(command: Command): void {
@@ -89,12 +94,12 @@ function addPodOptions(command: Command): void {
     .option(
       '--pod-pids-limit <number>',
       'maximum number of processes and threads of a Pod; -1 means no limit (default: -1)',
-      Number,
+      parseNumber,
     )
     .option(
       '--max-grace-period-extension <seconds>',
       `longest extension of a Pod's grace period for its defer containers (default: ${DEFAULT_MAX_EXTENSION_SECONDS})`,
-      Number,
+      parseNumber,
     )
     .option(
       '--record-age <age>',

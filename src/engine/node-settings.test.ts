@@ -50,7 +50,7 @@ it('reserved resources are the sum of --kube-reserved and --system-reserved', ()
 
 test.each([
   [{ evictionHard: 'disk<1' }, '--eviction-hard: "disk<1" is not SIGNAL<VALUE'],
-  [{ evictionMaxPodGracePeriod: 'long' }, '--eviction-max-pod-grace-period: NaN is not a whole number of seconds'],
+  [{ evictionMaxPodGracePeriod: 'long' }, '--eviction-max-pod-grace-period: long is not a whole number of seconds'],
   [{ shutdownGracePeriod: 'long' }, '--shutdown-grace-period: "long" is not a duration such as 30s'],
   [{ allowedUnsafeSysctls: 'vm.swappiness' }, '--allowed-unsafe-sysctls: "vm.swappiness" is not namespaced'],
   [{ shutdownGracePeriodByPodPriority: '1=x' }, '--shutdown-grace-period-by-pod-priority: "1=x" is not'],

@@ -73,7 +73,7 @@ const TABLE: readonly NodeOption[] = [
     flag: '--eviction-max-pod-grace-period',
     value: '<seconds>',
     description: 'longest grace period of a Pod that is evicted for a soft threshold',
-    default: String(DEFAULT_EVICTION.maxPodGracePeriod),
+    default: DEFAULT_EVICTION.maxPodGracePeriod,
   },
   {
     key: 'evictionPressureTransitionPeriod',
@@ -200,7 +200,7 @@ export function evictionConfig(options: Required<NodeOptions>): EvictionConfig {
       softGracePeriod: options.evictionSoftGracePeriod,
       minimumReclaim: options.evictionMinimumReclaim,
       pressureTransitionPeriod: options.evictionPressureTransitionPeriod,
-      maxPodGracePeriod: Number(options.evictionMaxPodGracePeriod),
+      maxPodGracePeriod: options.evictionMaxPodGracePeriod,
     }),
   );
 }
@@ -233,6 +233,17 @@ export const maxPods = (options: Required<NodeOptions>): number => podCount('--m
 export function requireSomePods({ maxPods: text }: NodeOptions): void {
   if (text !== undefined && Number(text) === 0)
     throw new UserError(`--max-pods ${text} would let no Pod run: give 1 or more`);
+}
+
+/** With fewer processes and threads, runc cannot start the sandbox of a Pod: with 6 of them, it fails at times. */
+const LEAST_PIDS = 8;
+
+/** Throws a UserError if no Pod can start with this value of --pod-pids-limit. */
+export function requireUsablePids(limit: number): void {
+  if (limit === -1 || (Number.isSafeInteger(limit) && limit >= LEAST_PIDS)) return;
+  throw new UserError(
+    `--pod-pids-limit ${limit} is too low to start a Pod: give ${LEAST_PIDS} or more, or -1 for no limit`,
+  );
 }
 
 export const terminatedPods = (options: Required<NodeOptions>): number =>

@@ -12,10 +12,14 @@ import { dns1123SubdomainErrors } from '../machinery/names.ts';
 import { readTextIfPresent, realDataDir, realFolder, UserError, writeFileAtomic } from '../platform/files.ts';
 import type { LogFormat, LogLevel } from '../platform/log/text-line.ts';
 import { type AuditOptions, resolveAuditOptions } from './audit/audit-settings.ts';
-import { type AuthenticationOptions, resolveAuthenticationOptions } from './authentication/authentication-settings.ts';
+import {
+  type AuthenticationOptions,
+  requireIssuer,
+  resolveAuthenticationOptions,
+} from './authentication/authentication-settings.ts';
 import { requirePodRanges, requireServiceRanges } from './free-ranges.ts';
 import { type ImageOptions, type ImageSettings, resolveImageSettings } from './image-settings.ts';
-import { type NodeOptions, requireSomePods, resolveNodeOptions } from './node-settings.ts';
+import { type NodeOptions, requireSomePods, requireUsablePids, resolveNodeOptions } from './node-settings.ts';
 import { type ApiOptions, type ApiSettings, resolveApiOptions } from './options/api-settings.ts';
 import { type EncryptionOptions, resolveEncryptionOptions } from './options/encryption-settings.ts';
 import { DEFAULT_RECORD_AGE, DEFAULT_RECORD_SIZE, parseRecordLimits } from './options/record-settings.ts';
@@ -246,6 +250,7 @@ export function resolveSettings(options: UpOptions, record: EngineRecord | undef
   }
   checkUnchanged(settings, record);
   requireSomePods(options);
+  requireIssuer(options, settings);
   if (!Number.isInteger(settings.port) || settings.port < 0 || settings.port > 65535) {
     throw new UserError(`--port ${settings.port} is not a port: give a number from 1 to 65535, or 0 for a free one`);
   }
@@ -255,10 +260,7 @@ export function resolveSettings(options: UpOptions, record: EngineRecord | undef
       `--max-grace-period-extension ${maxGracePeriodExtension} is not a valid time: give whole seconds, 0 for no extension`,
     );
   }
-  const { podPidsLimit } = settings;
-  if (!Number.isSafeInteger(podPidsLimit) || podPidsLimit < -1 || podPidsLimit === 0) {
-    throw new UserError(`--pod-pids-limit ${podPidsLimit} is not a valid limit: give 1 or more, or -1 for no limit`);
-  }
+  requireUsablePids(settings.podPidsLimit);
   const nameErrors = dns1123SubdomainErrors(settings.nodeName);
   if (nameErrors.length > 0) {
     throw new UserError(`--node-name ${JSON.stringify(settings.nodeName)} is not a valid node name: ${nameErrors[0]}`);

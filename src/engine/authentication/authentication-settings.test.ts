@@ -9,6 +9,7 @@ import {
   addAuthenticationOptions,
   authenticationFlags,
   authenticationSettings,
+  requireIssuer,
   resolveAuthenticationOptions,
 } from './authentication-settings.ts';
 
@@ -65,6 +66,25 @@ test('invalid values are refused', () => {
   expect(() => authenticationSettings(resolveAuthenticationOptions({ tokenAuthFile: '/none' }))).toThrow(
     /--token-auth-file \/none does not exist: give a CSV file/,
   );
+});
+
+test('options of OpenID Connect need an issuer when they are given, not when they were recorded', () => {
+  const resolvedOf = (options: AuthenticationOptions, record: AuthenticationOptions = {}) => {
+    const resolved = resolveAuthenticationOptions(options, record);
+    requireIssuer(options, resolved);
+    return resolved;
+  };
+  for (const args of [
+    ['--oidc-groups-claim', 'groups'],
+    ['--oidc-ca-file', '/none'],
+    ['--oidc-required-claim', 'a=b'],
+  ])
+    expect(() => resolvedOf(parsed(...args))).toThrow(
+      `${args[0]} needs --oidc-issuer-url and --oidc-client-id: give both, or omit ${args[0]}`,
+    );
+  const recorded = resolveAuthenticationOptions(parsed(...OIDC, '--oidc-groups-claim', 'groups'));
+  const off = parsed('--oidc-issuer-url', '', '--oidc-client-id', '', '--oidc-ca-file', '');
+  expect(resolvedOf(off, recorded)).toMatchObject({ oidcIssuerUrl: '', oidcGroupsClaim: 'groups' });
 });
 
 test('the token file is read', () => {

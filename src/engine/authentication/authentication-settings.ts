@@ -160,6 +160,17 @@ function checkOidc({ oidcIssuerUrl, oidcClientId, oidcSigningAlgs }: Required<Au
   }
 }
 
+/** Throws a UserError if an option of OpenID Connect is given although no issuer is set: it would have no effect. */
+export function requireIssuer(
+  options: AuthenticationOptions,
+  { oidcIssuerUrl }: Required<AuthenticationOptions>,
+): void {
+  if (oidcIssuerUrl !== '') return;
+  const given = authenticationFlags(options).find(([flag, value]) => flag.startsWith('--oidc-') && value);
+  if (given !== undefined)
+    throw new UserError(`${given[0]} needs --oidc-issuer-url and --oidc-client-id: give both, or omit ${given[0]}`);
+}
+
 /** Source: validateIssuerURL of k8s.io/apiserver/pkg/apis/apiserver/validation of v1.33 (rules). */
 function checkIssuer(text: string): void {
   const url = URL.parse(text);

@@ -20,7 +20,7 @@ describe('parseEviction', () => {
       soft: 'imagefs.inodesFree<7',
       softGracePeriod: 'imagefs.inodesFree=1m30s',
       minimumReclaim: 'nodefs.available=500Mi',
-      maxPodGracePeriod: 20,
+      maxPodGracePeriod: '20',
     });
     expect(read).toEqual({
       thresholds: [
@@ -55,7 +55,7 @@ describe('parseEviction', () => {
     [{ soft: 'memory.available<1', softGracePeriod: 'memory.available=-1s' }, '"-1s" is not a duration'],
     [{ pressureTransitionPeriod: '1m3' }, '--eviction-pressure-transition-period: "1m3" is not a duration'],
     [{ pressureTransitionPeriod: '' }, '--eviction-pressure-transition-period: "" is not a duration'],
-    [{ maxPodGracePeriod: -1 }, '--eviction-max-pod-grace-period: -1 is not a whole number of seconds'],
+    [{ maxPodGracePeriod: '-1' }, '--eviction-max-pod-grace-period: -1 is not a whole number of seconds'],
   ])('parseEviction refuses the options %j', (texts, message) => {
     expect(() => config(texts)).toThrow(message);
   });

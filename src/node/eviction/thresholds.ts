@@ -66,7 +66,7 @@ export interface EvictionTexts {
   minimumReclaim: string;
   pressureTransitionPeriod: string;
   /** In seconds, for Pods that are evicted for a soft threshold. */
-  maxPodGracePeriod: number;
+  maxPodGracePeriod: string;
 }
 
 export const DEFAULT_EVICTION: EvictionTexts = {
@@ -75,7 +75,7 @@ export const DEFAULT_EVICTION: EvictionTexts = {
   softGracePeriod: '',
   minimumReclaim: '',
   pressureTransitionPeriod: '5m',
-  maxPodGracePeriod: 0,
+  maxPodGracePeriod: '0',
 };
 
 export interface EvictionConfig {
@@ -111,12 +111,14 @@ export function parseEviction(texts: EvictionTexts): EvictionConfig {
     }
   }
   const { maxPodGracePeriod } = texts;
-  if (!Number.isSafeInteger(maxPodGracePeriod) || maxPodGracePeriod < 0)
-    throw new Error(`--eviction-max-pod-grace-period: ${maxPodGracePeriod} is not a whole number of seconds`);
+  if (!/^\d{1,10}$/.test(maxPodGracePeriod))
+    throw new Error(
+      `--eviction-max-pod-grace-period: ${maxPodGracePeriod} is not a whole number of seconds without a unit, such as 30`,
+    );
   return {
     thresholds,
     transitionMillis: parseSeconds('--eviction-pressure-transition-period', texts.pressureTransitionPeriod) * 1000,
-    maxPodGraceSeconds: maxPodGracePeriod,
+    maxPodGraceSeconds: Number(maxPodGracePeriod),
   };
 }
 
