@@ -9,7 +9,7 @@ test('readNodeFacts() fails only after the control groups are complete, so that 
     dataDir: '/none',
     log: silentLog,
     podCgroups: { driver: 'cgroupfs' },
-    // The control groups are created with the capacity.
+    // readNodeFacts() reads this property only to create the control groups.
     get capacity() {
       isCapacityRead = true;
       throw new Error('no groups in this test');

@@ -20,7 +20,7 @@ export function explainUsageErrors(program: Command): void {
 export function usageError(
   text: string,
   name: string,
-  { commands: children, options }: Pick<Command, 'commands' | 'options'> = new Command(),
+  { commands: children, options, parent }: Pick<Command, 'commands' | 'options'> & Partial<Command> = new Command(),
   words: readonly string[] = process.argv.slice(2),
 ): string {
   const message = text.trim().replace(/^error: /, '');
@@ -28,6 +28,7 @@ export function usageError(
     ofKubectl(message, name, words) ??
     misspelled(message, name, children) ??
     abbreviated(message, options) ??
+    ofOther(message, parent) ??
     shortened(message, name);
   return `${shown}${runHint(message, name)}${placeHint(message, name, children)}; see '${name} --help'`;
 }
@@ -78,6 +79,15 @@ function abbreviated(message: string, options: readonly Option[]): string | unde
   if (given === undefined) return undefined;
   const meant = options.flatMap(({ long, hidden }) => (!hidden && long?.startsWith(given) ? [long] : []));
   return meant.length === 0 ? undefined : `${problem} (did you mean ${meant.join(' or ')}?)`;
+}
+
+/** Returns the message about an option that exactly one other command has, with that command; undefined for other messages. */
+function ofOther(message: string, parent: Command | null | undefined): string | undefined {
+  const [, problem, given] = /^(unknown option '(--[^'=]+)[^']*')/.exec(message) ?? [];
+  const owners = parent?.commands.filter(({ options }) => options.some(({ long }) => long === given)) ?? [];
+  const [owner, ...others] = owners;
+  if (owner === undefined || others.length > 0) return undefined;
+  return `${problem} (did you mean '${fullName(owner)} ${given}'?)`;
 }
 
 /** Returns a hint if the option belongs after the name of a command of the group; empty otherwise. */

@@ -270,7 +270,7 @@ describe('failures', () => {
       response.once('close', () => resolve());
       response.write('a');
     });
-    // Node.js publishes this event before it calls the listeners of the request.
+    // This event comes before the listeners for the response: the signal aborts after the headers have arrived, and before the body ends.
     const late = (): void => queueMicrotask(() => end.abort(new DeadlineExceeded()));
     subscribe('http.client.response.finish', late);
     closers.push(async () => void unsubscribe('http.client.response.finish', late));

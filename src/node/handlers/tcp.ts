@@ -2,8 +2,8 @@ import { connect } from 'node:net';
 import { DeadlineExceeded, dialFailure, HandlerFailure, joinHostPort } from './failure.ts';
 
 /**
- * Closes the connection immediately. Rejects with a HandlerFailure if the connection cannot be opened or the signal aborts with
- * DeadlineExceeded, with the signal's reason on another abort, and with other errors if the node caused them.
+ * Opens a TCP connection and closes it. Rejects with a HandlerFailure if the connection cannot be opened or the signal aborts with
+ * DeadlineExceeded, with the reason of the signal if it aborts for another cause, and with other errors if the node caused them.
  */
 export function tcpConnect(host: string, port: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {

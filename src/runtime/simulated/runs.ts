@@ -61,7 +61,7 @@ export interface Runs {
   /** Makes the start of the container fail after `millis`. Until then, no other call can start the container. */
   abandonStart(run: Run, millis: Millis): void;
   remove(run: Run): void;
-  /** `done` is called when the container ends. */
+  /** Calls `done` when the container ends. */
   onExit(id: string, done: () => void): void;
 }
 
