@@ -685,6 +685,17 @@ explains({
       'p has failed: container app cannot mount a volume at /etc/passwd: the volume is a folder and the image has a file there, or vice versa.',
     advice: /^in its volumeMounts, name another mountPath, /,
   },
+  'a subPath that is a folder and is mounted over a file': {
+    status: failed(
+      128,
+      'StartError',
+      `${RUNC}error during container init: error mounting "/d/pods/u/volume-subpaths/conf/app/0" to rootfs at "/etc/passwd": mount ` +
+        '/d/pods/u/volume-subpaths/conf/app/0:/etc/passwd (via /proc/self/fd/6), flags: 0x5001: not a directory: unknown',
+    ),
+    sentence:
+      'p has failed: container app cannot mount a subPath of its volume conf at /etc/passwd: the subPath is a folder and the image has a file there, or vice versa.',
+    advice: /^correct the subPath if the volume has no such path \(or the ConfigMap or Secret no such key\), /,
+  },
   'an image whose user is a name, without /etc/passwd': {
     status: {
       conditions: UNREADY,

@@ -566,9 +566,19 @@ explains({
     advice: /^set runAsUser in its securityContext to the number of this user, /,
   },
   'a subPath that leads out of its volume': {
-    status: { containerStatuses: [waiting('app', 'CreateContainerConfigError', 'failed to prepare subPath')] },
-    sentence: /subPath/,
-    advice: /^fix the named problem/,
+    spec: { containers: [container('app', { volumeMounts: [{ name: 'v', mountPath: '/m', subPath: 'link' }] })] },
+    status: {
+      containerStatuses: [
+        waiting(
+          'app',
+          'CreateContainerConfigError',
+          'failed to prepare subPath for volumeMount "v" of container "app"',
+        ),
+      ],
+    },
+    sentence:
+      'p cannot start: container app cannot mount the subPath link of its volume v, probably because the path leads through a file, or through a link to a place outside the volume.',
+    advice: /^correct the subPath, /,
   },
   'a volume that cannot be mounted': {
     status: { containerStatuses: [waiting('app', 'ContainerCreating', '', { containerID: '' })] },

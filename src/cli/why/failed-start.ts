@@ -143,10 +143,18 @@ const FOLDER_ERROR =
   /(?:chdir to cwd|mkdir) \(?"?([^"):]+)"?\)?.*?(permission denied|not a directory|no such file or directory)/;
 
 /** The runtime's message about a volume of another type than what the image has at its path. Source: runc's messages. */
-const MOUNT_ERROR = /error mounting "[^"]*" to rootfs at "([^"]+)".*not a directory/;
+const MOUNT_ERROR = /error mounting "([^"]*)" to rootfs at "([^"]+)".*not a directory/;
+/** The place at which the node mounts a subPath. Source: src/node/container/container-config.ts. */
+const SUB_PATH_MOUNT = /\/volume-subpaths\/([^/]+)\//;
 
 function commandFinding(text: string): Finding | undefined {
-  const [, place] = MOUNT_ERROR.exec(text) ?? [];
+  const [, source = '', place] = MOUNT_ERROR.exec(text) ?? [];
+  const [, volume] = SUB_PATH_MOUNT.exec(source) ?? [];
+  if (place !== undefined && volume !== undefined)
+    return only(
+      `cannot mount a subPath of its volume ${volume} at ${place}: the subPath is a folder and the image has a file there, or vice versa`,
+      'correct the subPath if the volume has no such path (or the ConfigMap or Secret no such key), because the node then creates an empty folder, or name another mountPath, and recreate the Pod',
+    );
   if (place !== undefined)
     return only(
       `cannot mount a volume at ${place}: the volume is a folder and the image has a file there, or vice versa`,

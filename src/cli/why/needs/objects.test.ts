@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { Container, Volume } from '../../../api/generated/types.ts';
+import type { Container, Volume, VolumeMount } from '../../../api/generated/types.ts';
 import { hintsFor } from '../../hints.ts';
 import { objectFinding } from './objects.ts';
 
@@ -19,6 +19,12 @@ const edit = (object: string): string =>
   `add the key, and the node retries automatically: kubectl edit ${object} -n n --kubeconfig /k`;
 const NO_CONTAINER = 'has a resourceFieldRef to the container other, which the Pod does not have';
 const resourceFieldRef = { containerName: 'other', resource: 'limits.cpu' };
+
+const SUB_PATH = 'for volumeMount "v" of container "app"';
+const withPaths = (...paths: Partial<VolumeMount>[]): Partial<Container>[] => [
+  { name: 'app', volumeMounts: paths.map((path) => ({ name: 'v', mountPath: '/m', ...path })) },
+  { name: 'other', volumeMounts: [{ name: 'v', mountPath: '/m', subPath: 'of-other' }] },
+];
 
 const CASES: Record<string, Case> = {
   'the ConfigMap whose key a volume needs': {
@@ -81,6 +87,34 @@ const CASES: Record<string, Case> = {
   'variables of a subPathExpr': {
     text: 'missing value for A, B',
     cause: 'cannot mount a subPathExpr: the env of the container gives its variables A and B no value',
+  },
+  'a subPath that the image of an image volume does not have': {
+    text: `failed to create subPath directory ${SUB_PATH}`,
+    volumes: [{ name: 'v', image: { reference: 'app:1' } }],
+    containers: withPaths({ subPath: 'tagg.txt' }),
+    cause: 'needs the subPath tagg.txt of its volume v, which the image app:1 does not have',
+    actions: ['correct the subPath, and recreate the Pod, or use an image that has this path: '],
+  },
+  'both subPaths that an image volume may lack': {
+    text: `failed to create subPath directory ${SUB_PATH}`,
+    volumes: [{ name: 'v', image: { reference: 'app:1' } }],
+    containers: withPaths({}, { subPath: 'a' }, { subPathExpr: '$(B)' }),
+    cause: 'needs the subPath a or $(B) of its volume v, which the image app:1 does not have',
+  },
+  'a subPath that cannot be created in its volume': {
+    text: `failed to create subPath directory ${SUB_PATH}`,
+    volumes: [{ name: 'v', hostPath: { path: '/proc' } }],
+    containers: withPaths({ subPath: 'a' }),
+    cause:
+      'needs the subPath a of its volume v, which does not exist and cannot be created, probably because the volume is read-only or full',
+  },
+  'a subPath that leads through a file or out of its volume': {
+    text: `failed to prepare subPath ${SUB_PATH}`,
+    volumes: [{ name: 'v', configMap: { name: 'c' } }],
+    containers: withPaths({ subPath: 'key/more' }),
+    cause:
+      'cannot mount the subPath key/more of its volume v, probably because the path leads through a file, or through a link to a place outside the volume',
+    actions: ['correct the subPath, or the files of the volume, and recreate the Pod: '],
   },
 };
 

@@ -1,7 +1,8 @@
 /** Explains messages of the node about objects and other things of the API that a Pod refers to. Pure. */
 import { type AnyContainer, containersOf } from '../../../api/core/v1/pod/containers.ts';
 import type { Pod, Volume } from '../../../api/generated/types.ts';
-import { type Action, type EntryNeed, type Living, listed } from '../subject.ts';
+import type { Action, EntryNeed, Living } from '../subject.ts';
+import { subPathFinding } from './sub-paths.ts';
 
 export interface Finding {
   /** A verb phrase that follows the name of the container or of the Pod and names the cause. */
@@ -16,13 +17,13 @@ export type Kind = (typeof KINDS)[number];
 
 const CREATE: Readonly<Record<Kind, string>> = { ConfigMap: 'create configmap', Secret: 'create secret generic' };
 
-/** Explains a message about an object, a key, a container or a variable that does not exist; undefined for other messages. */
+/** Explains a message about an object, a key, a container, a variable or a subPath that does not exist; undefined for other messages. */
 export const objectFinding = (subject: Needing, text: string): Finding | undefined =>
   missingObject(subject, text) ??
   missingKey(subject, text) ??
   missingAccount(subject, text) ??
   missingContainer(subject, text) ??
-  missingVariable(text);
+  subPathFinding(subject.pod, text);
 
 function missingObject({ namespace, hints, pod }: Needing, text: string): Finding | undefined {
   const [, type, name] = /\b(configmap|secret) "(?:[^"/]*\/)?([^"/]+)" not found/.exec(text) ?? [];
@@ -123,19 +124,6 @@ function resourceContainers(pod: Pod): ReadonlySet<string> {
     ...(projected?.sources ?? []).flatMap((source) => source.downwardAPI?.items ?? []),
   ]);
   return new Set([...variables, ...files].flatMap((each) => each?.resourceFieldRef?.containerName ?? []));
-}
-
-/** Source: src/node/container/expand.ts (the message). */
-function missingVariable(text: string): Finding | undefined {
-  const [, names] = /^missing value for (.+)$/.exec(text) ?? [];
-  if (names === undefined) return undefined;
-  const are = names.includes(', ');
-  return {
-    cause: `cannot mount a subPathExpr: the env of the container gives its variable${are ? 's' : ''} ${listed(names.split(', '))} no value`,
-    actions: [
-      { description: 'set the variable in the env of the container, or correct the subPathExpr, and recreate the Pod' },
-    ],
-  };
 }
 
 export interface Reference {
