@@ -4,12 +4,11 @@
  */
 import type { CoreV1Event, Pod } from '../../api/generated/types.ts';
 import { type Millis, parseTime } from '../../machinery/time.ts';
-import { fullDiskText } from '../../runtime/full-disk.ts';
 import type { Hints } from '../hints.ts';
 import { podContainers } from '../pod-containers.ts';
-import { FREE_SPACE, volumeFinding } from '../why/failed-start.ts';
+import { volumeFinding } from '../why/failed-start.ts';
 import { actionsText } from '../why/images.ts';
-import { tooLowLimit } from '../why/memory-limit.ts';
+import { sandboxFinding } from '../why/needs/sandbox.ts';
 import { oneLine } from '../why/subject.ts';
 import { CHECK_SANDBOX_IMAGE, INTACT_MILLIS, SANDBOX_ENDED } from '../why/waiting.ts';
 
@@ -32,7 +31,7 @@ export interface PreparationProblem {
   /** `sandbox` or `volumes`: the messages of repeated attempts may differ in IDs. */
   cause: string;
   hint: string;
-  isFinal: false;
+  isFinal: boolean;
 }
 
 /** Returns the problem that `event`, the last one about the Pod's preparation, reports; undefined if the Pod has been prepared since. */
@@ -50,14 +49,12 @@ export function preparationProblem(
   const message = oneLine(event.message);
   if (event.reason === SANDBOX) {
     const why = message.replace(/^Failed to create pod sandbox: /, '').replace(/^rpc error: code = \w+ desc = /, '');
-    const full = fullDiskText(why);
-    const limit = tooLowLimit(pod, undefined, why);
-    const hint = full === undefined ? actionsText(limit?.actions ?? []) : FREE_SPACE;
+    const found = sandboxFinding(pod, why);
     return {
-      text: `its sandbox cannot be created: ${full ?? limit?.cause ?? why}`,
+      text: `its sandbox cannot be created: ${found?.cause ?? why}`,
       cause: 'sandbox',
-      hint,
-      isFinal: false,
+      hint: actionsText(found?.actions ?? []),
+      isFinal: found?.isFinal ?? false,
     };
   }
   const found = volumeFinding({ namespace: pod.metadata.namespace ?? '', hints, pod }, message);

@@ -359,6 +359,17 @@ describe('an obstacle', () => {
         hint: 'raise its memory limit of 64k, and recreate the Pod',
       },
     ],
+    [
+      'a sandbox with a user namespace, which is final',
+      'FailedCreatePodSandBox',
+      'Failed to create pod sandbox: RuntimeClass handler "" does not support user namespaces',
+      preparing,
+      {
+        text: 'its sandbox cannot be created: it has hostUsers: false, and lifepod does not support user namespaces',
+        hint: 'recreate the Pod without hostUsers: false',
+        isFinal: true,
+      },
+    ],
     ['no sandbox: there is one now', 'FailedCreatePodSandBox', 'Failed to create pod sandbox: no', prepared, undefined],
     [
       'a sandbox that ended at its start, even if the next one is ready',
@@ -400,7 +411,7 @@ describe('an obstacle', () => {
   ])('is %s, from an Event', (_, reason, message, given, obstacle) => {
     const event = { reason, message, involvedObject: {} } as CoreV1Event;
     if (obstacle === undefined) expect(obstacleOf(given, { hints: HINTS, event })).toBeUndefined();
-    else expect(obstacleOf(given, { hints: HINTS, event })).toMatchObject({ ...obstacle, isFinal: false });
+    else expect(obstacleOf(given, { hints: HINTS, event })).toMatchObject({ isFinal: false, ...obstacle });
   });
 
   const changed = (before: Obstructed, reason: string, now: number): Obstructed =>

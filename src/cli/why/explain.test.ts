@@ -648,7 +648,7 @@ explains({
         },
       ],
     ],
-    sentence: 'p waits: its sandbox cannot be created, the disk of the folder /d/containerd/root is full.',
+    sentence: 'p waits: its sandbox cannot be created, because the disk of the folder /d/containerd/root is full.',
     advice: /^free some space on this disk: the node retries automatically$/,
   },
   'a container that cannot be created because the disk is full': {

@@ -84,8 +84,8 @@ export function startFinding(subject: Needing, container: string, reason: string
       isFinal ? 'free some space on this disk, and recreate the Pod' : FREE_SPACE,
     );
   }
-  const user = nonRootFinding(text);
-  if (user !== undefined) return user;
+  const setting = nonRootFinding(text) ?? recursiveMountFinding(text);
+  if (setting !== undefined) return setting;
   const cause = `cannot be started, ${text}`;
   if (/target container/.test(text))
     return only(
@@ -120,6 +120,16 @@ function nonRootFinding(text: string): Finding | undefined {
   return only(
     `${cause}, but the user of its image is the name ${user}, which may mean root`,
     'set runAsUser in its securityContext to the number of this user, or use an image with a numeric non-root user, and recreate the Pod',
+  );
+}
+
+/** Source: src/node/container/container-config.ts (the message). */
+function recursiveMountFinding(text: string): Finding | undefined {
+  const [, volume] = /volume "([^"]+)" requested recursive read-only mode, but it is not supported/.exec(text) ?? [];
+  if (volume === undefined) return undefined;
+  return only(
+    `mounts the volume ${volume} with recursiveReadOnly: Enabled, which the container runtime of its node does not support`,
+    'set recursiveReadOnly to IfPossible or Disabled and recreate the Pod, or use a newer container runtime (containerd 2.0)',
   );
 }
 

@@ -1,10 +1,9 @@
 /** Explains why a scheduled Pod has not started yet or keeps restarting. Pure. */
 import { type Millis, parseTime } from '../../machinery/time.ts';
-import { fullDiskText } from '../../runtime/full-disk.ts';
 import { lacksImage } from '../pod-containers.ts';
-import { FAILED_START_REASONS, FREE_SPACE, failedStart, volumeFinding } from './failed-start.ts';
+import { FAILED_START_REASONS, failedStart, volumeFinding } from './failed-start.ts';
 import { missingImage } from './images.ts';
-import { tooLowLimit } from './memory-limit.ts';
+import { sandboxFinding } from './needs/sandbox.ts';
 import { codeText, endOfRun, restartText } from './run-end.ts';
 import { unstartedCause } from './running.ts';
 import { currentStop, hookCause, isStopping, type NodeStop } from './stops/node-stop.ts';
@@ -156,20 +155,13 @@ export function explainEndedSandbox(subject: Living): Explanation | undefined {
 function sandbox(subject: Living): Explanation | undefined {
   const failed = lastStep(subject, ['SandboxFailed', 'SandboxReady']);
   if (failed?.type !== 'SandboxFailed') return undefined;
-  const full = fullDiskText(failed.message ?? '');
   const evidence = eventLine(eventOf(subject, ['FailedCreatePodSandBox']), subject);
-  if (full !== undefined)
+  const found = sandboxFinding(subject.pod, oneLine(failed.message));
+  if (found !== undefined)
     return {
-      sentence: `${subject.name} waits: its sandbox cannot be created, ${full}.`,
+      sentence: `${subject.name} ${found.isFinal ? 'cannot start' : 'waits'}: its sandbox cannot be created, because ${found.cause}.`,
       evidence,
-      actions: [{ description: FREE_SPACE }],
-    };
-  const limit = tooLowLimit(subject.pod, undefined, failed.message ?? '');
-  if (limit !== undefined)
-    return {
-      sentence: `${subject.name} waits: its sandbox cannot be created, because ${limit.cause}.`,
-      evidence,
-      actions: limit.actions,
+      actions: found.actions,
     };
   return {
     sentence: `${subject.name} waits: its sandbox cannot be created, ${oneLine(failed.message)}.`,
