@@ -127,7 +127,7 @@ explains({
     '1 node(s) had volume node affinity conflict',
     /on another node: .*: kubectl describe pvc -n n$/,
   ),
-  'a taint that the Pod does not tolerate': tainted('a: b', /toleration/),
+  'a taint that the Pod does not tolerate': tainted('a: b', /toleration.*: kubectl taint node NODE a-$/),
   'a node with disk pressure': tainted(
     'node.kubernetes.io/disk-pressure: ',
     /^free the resource .*--eviction-hard\); see which resource it is: lifepod status$/,

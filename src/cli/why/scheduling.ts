@@ -82,10 +82,10 @@ const ADVICE: readonly [RegExp, ...Advice[]][] = [
 
 function taint(subject: Living): Action {
   const message = conditionOf(subject, 'PodScheduled')?.message ?? '';
-  const [, key = '', value = ''] = /taint \{([^:}]+): ?([^}]*)\}/.exec(message) ?? [];
+  const [, key = ''] = /taint \{([^:}]+):/.exec(message) ?? [];
   return {
     description: 'give the Pod a toleration (spec.tolerations), or remove the taint from the node',
-    command: subject.hints.kubectl(`taint node ${nodeName(subject)} ${key}${value && `=${value}`}-`),
+    command: subject.hints.kubectl(`taint node ${nodeName(subject)} ${key}-`),
   };
 }
 
