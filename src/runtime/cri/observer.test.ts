@@ -179,19 +179,22 @@ const CUT = 'failed to create containerd task: failed to create shim task: conte
 const CREATED_BEFORE = 'failed to create containerd task: task c1: already exists';
 const FAILED_START = { exitCode: 128, reason: 'StartError', startedAt: 0 };
 
-test.each([CUT, CREATED_BEFORE])(
-  'a container whose start failed with "%s" is observed as created, and queried once',
-  async (message) => {
-    containers = [CONTAINER];
-    statuses = { ContainerStatus: { ...CONTAINER_STATUS, ...FAILED_START, message } };
-    expect(await observedContainer()).toMatchObject({ state: 'created', attempt: CONTAINER.metadata.attempt });
-    expect(await observedContainer()).toMatchObject({ state: 'created' });
-    expect(calls).toEqual(['ContainerStatus c1']);
-  },
-);
+test.each([
+  CUT,
+  CREATED_BEFORE,
+  'failed to start containerd task "c1": context canceled: unknown',
+  'failed to create containerd task: failed to start shim: start failed: : signal: killed: unknown',
+  'failed to create containerd task: failed to create shim task: failed to start shim: start failed: x\n: signal: killed: unknown',
+])('a container whose start failed with "%s" is observed as created, and queried once', async (message) => {
+  containers = [CONTAINER];
+  statuses = { ContainerStatus: { ...CONTAINER_STATUS, ...FAILED_START, message } };
+  expect(await observedContainer()).toMatchObject({ state: 'created', attempt: CONTAINER.metadata.attempt });
+  expect(await observedContainer()).toMatchObject({ state: 'created' });
+  expect(calls).toEqual(['ContainerStatus c1']);
+});
 
 test.each([
-  ['may have run before its start was cut', 'failed to start containerd task "c1": context canceled: unknown', 0],
+  ['could not be started in time', 'failed to start containerd task "c1": context deadline exceeded: unknown', 0],
   ['ran', CUT, 2_000_000],
   ['could not be started', 'failed to create containerd task: exec: "context canceled": not found: unknown', 0],
 ])('a container that %s is observed', async (_, message, startedAt) => {
