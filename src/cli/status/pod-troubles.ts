@@ -156,6 +156,10 @@ const ofEntryImages: Rule = (subject) => {
   return undefined;
 };
 
+/** The reason is the one that the defer container would have in its turn. */
+const ofEntryNeeds: Rule = ({ entryNeeds = [] }) =>
+  entryNeeds.length === 0 ? undefined : { reason: 'CreateContainerConfigError', since: undefined };
+
 /** Reports a container that the node has restarted for a failed probe, until it has run for longer than the probe takes to fail again. */
 const ofRestarts: Rule = (subject) => {
   for (const { name, status } of shownContainers(subject)) {
@@ -177,6 +181,7 @@ const RULES: readonly Rule[] = [
   ofSummary,
   ofReadiness,
   ofEntryImages,
+  ofEntryNeeds,
   ofRestarts,
 ];
 

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { MIRROR_ANNOTATION } from '../../api/core/v1/pod/mirror.ts';
-import type { CoreV1Event, Job, Pod, PodRecord } from '../../api/generated/types.ts';
+import type { CoreV1Event, Job, Pod, PodRecord, Secret } from '../../api/generated/types.ts';
 import { POD_RECORDS, recordName } from '../../api/lifepod.io/v1/pod-record/index.ts';
-import { EVENTS, JOBS, NAMESPACES, PODS } from '../../api/resources.ts';
+import { EVENTS, JOBS, NAMESPACES, PODS, SECRETS } from '../../api/resources.ts';
 import { registryBackend } from '../../client/registry-fixture.ts';
 import { clientOf } from '../../client/typed-client.ts';
 import { forbidden } from '../../machinery/status.ts';
@@ -184,6 +184,32 @@ test.each([
   expect(reading.unwell[1]?.sentence).toBe(
     'stopping is stopping container app: the liveness probe of container app failed, it is stuck.',
   );
+});
+
+test('readPods() finds a ready Pod whose defer container needs a Secret that does not exist, or that the user may not read', async () => {
+  const { backend, read } = await start();
+  const pod = podOf('leaving', 'empty');
+  const envFrom = [{ secretRef: { name: 'login' } }];
+  Object.assign(pod.spec ?? {}, { deferContainers: [{ name: 'bye', image: 'i', envFrom }] });
+  await backend.set<Pod>(PODS, pod);
+  const running = { ...waitingFor(''), ready: true, state: { running: { startedAt: AN_HOUR_AGO } } };
+  const status = { phase: 'Running', conditions: conditions('True'), containerStatuses: [running] };
+  await backend.setStatus(PODS, 'empty', 'leaving', status);
+  const { unwell } = await read('empty');
+  expect(unwell.map(({ reason }) => reason)).toEqual(['CreateContainerConfigError']);
+  expect(unwell[0]?.sentence).toBe(
+    'leaving runs, but its defer container bye needs the Secret login, which does not exist in namespace empty.',
+  );
+  backend.failNext('get secrets', forbidden(SECRETS, 'login', 'no'));
+  const reading = await read('empty');
+  expect(names(reading)).toEqual([]);
+  expect(reading.unread).toEqual([expect.stringMatching(/^Secrets: this user may not read some /)]);
+  await backend.set<Secret>(SECRETS, {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { name: 'login', namespace: 'empty' },
+  });
+  expect(await read('empty')).toMatchObject({ unwell: [], unread: [] });
 });
 
 test('a user who may read one namespace gets its Pods, and a sentence about the others', async () => {

@@ -1,7 +1,8 @@
 /**
  * Reads the Pods of an API server, and finds those that are not well.
  *
- * Reads Pods and, if some may not be well, also Jobs, warning Events and records. If the user may not read these, the result contains a
+ * Reads Pods, the ConfigMaps and Secrets that defer containers need, and, if some Pods may not be well, also Jobs, warning Events and
+ * records. If the user may not read these, the result contains a
  * sentence about that instead.
  */
 import { mirroredUid } from '../../api/core/v1/pod/mirror.ts';
@@ -19,8 +20,9 @@ import { mayNotReadPods } from '../refusals.ts';
 import { type EngineStart, recentStart, unreportedNode } from '../service/engine-start.ts';
 import { explain } from '../why/explain.ts';
 import { readUnboundClaims } from '../why/needs/read-claims.ts';
+import { entryNeedsReader } from '../why/needs/read-entry-needs.ts';
 import { mayBeCut, rebootOf } from '../why/stops/reboot.ts';
-import { controllerOf, type Living } from '../why/subject.ts';
+import { controllerOf, type EntryNeed, type Living } from '../why/subject.ts';
 import { lastFinished } from '../workloads/failed-jobs.ts';
 import { missingNamespace } from '../workloads/missing-namespace.ts';
 import { isJobFinished } from '../workloads/refused-pods.ts';
@@ -66,8 +68,9 @@ export async function readPods(options: ReadPodsOptions): Promise<PodReading> {
     ? await eventsByPod(client, namespace, unread)
     : new Map<string, CoreV1Event[]>();
   const eventsOf = (pod: Pod): CoreV1Event[] => events.get(mirroredUid(pod) ?? uidOf(pod)) ?? [];
+  const needs = await entryNeedsByPod(client, pods, unread);
   const suspects = pods.filter(
-    (pod) => mayBeUnwell(pod, listedAt) || hasFailedLivenessProbe({ pod, events: eventsOf(pod) }),
+    (pod) => mayBeUnwell(pod, listedAt) || needs.has(pod) || hasFailedLivenessProbe({ pod, events: eventsOf(pod) }),
   );
   const settled = await settledJobs(client, namespace, suspects, unread);
   const isReplaced = ({ metadata, status }: Pod): boolean =>
@@ -75,23 +78,24 @@ export async function readPods(options: ReadPodsOptions): Promise<PodReading> {
   const doubtful = suspects.filter((pod) => !(isReplaced(pod) && settled.has(jobOf(pod) ?? '')));
   if (doubtful.length === 0) return { pods, unwell: [], namespace, unread: [...unread] };
   const rebootedAtOf = rebootReader(client);
-  const unwell: UnwellPod[] = [];
-  for (let from = 0; from < doubtful.length; from += PARALLEL_READS) {
-    const some = doubtful.slice(from, from + PARALLEL_READS);
-    const found = await Promise.all(
-      some.map(async (pod) => {
-        const [transitions, rebootedAt, unboundClaims] = await Promise.all([
-          stepsOf(client, pod, unread),
-          rebootedAtOf(pod),
-          readUnboundClaims(client, pod),
-        ]);
-        const read = { transitions, events: eventsOf(pod), otherPods: pods, rebootedAt, unboundClaims };
-        return unwellPod(pod, read, options);
-      }),
-    );
-    unwell.push(...found.filter((each) => each !== undefined));
-  }
-  return { pods, unwell, namespace, unread: [...unread] };
+  const found = await inTurns(doubtful, async (pod) => {
+    const [transitions, rebootedAt, unboundClaims] = await Promise.all([
+      stepsOf(client, pod, unread),
+      rebootedAtOf(pod),
+      readUnboundClaims(client, pod),
+    ]);
+    const entryNeeds = needs.get(pod);
+    const read = { transitions, events: eventsOf(pod), otherPods: pods, rebootedAt, unboundClaims, entryNeeds };
+    return unwellPod(pod, read, options);
+  });
+  return { pods, unwell: found.filter((each) => each !== undefined), namespace, unread: [...unread] };
+}
+
+async function inTurns<T>(pods: readonly Pod[], read: (pod: Pod) => Promise<T>): Promise<T[]> {
+  const found: T[] = [];
+  for (let from = 0; from < pods.length; from += PARALLEL_READS)
+    found.push(...(await Promise.all(pods.slice(from, from + PARALLEL_READS).map(read))));
+  return found;
 }
 
 /** Rejects with a UserError if the user may not read any Pods, or if the namespace does not exist. */
@@ -119,13 +123,15 @@ async function listPods({ client, namespace, ownNamespace, hints }: ReadPodsOpti
   }
 }
 
+const isReady = ({ status }: Pod): boolean =>
+  status?.conditions?.some((each) => each.type === 'Ready' && each.status === 'True') === true;
+
 /** Returns false for a Pod whose status alone shows that the Pod is well. */
 function mayBeUnwell(pod: Pod, now: Millis): boolean {
   const { metadata, status } = pod;
   if (status?.phase === 'Succeeded' && metadata.deletionTimestamp === undefined) return false;
-  const isReady = status?.conditions?.some(({ type, status: value }) => type === 'Ready' && value === 'True') === true;
   const all = [...(status?.deferContainerStatuses ?? []), ...(status?.ephemeralContainerStatuses ?? [])];
-  if (!isReady || metadata.deletionTimestamp !== undefined) return true;
+  if (!isReady(pod) || metadata.deletionTimestamp !== undefined) return true;
   const restartable = [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])];
   return (
     all.some(({ state }) => state?.waiting !== undefined) || restartable.some((each) => mayFailAgain(pod, each, now))
@@ -141,7 +147,7 @@ const mayBeStopped = ({ spec, status }: Pod): boolean =>
 
 function unwellPod(
   pod: Pod,
-  read: Pick<Living, 'transitions' | 'events' | 'otherPods' | 'rebootedAt' | 'unboundClaims'>,
+  read: Pick<Living, 'transitions' | 'events' | 'otherPods' | 'rebootedAt' | 'unboundClaims' | 'entryNeeds'>,
   { nodes, engine, hints, clock }: ReadPodsOptions,
 ): UnwellPod | undefined {
   const { name, namespace = 'default' } = pod.metadata;
@@ -164,6 +170,25 @@ function unwellPod(
   };
   const trouble = podTrouble(subject);
   return trouble && { ...trouble, pod, sentence: explain(subject).sentence };
+}
+
+/**
+ * Resolves with what the defer containers of ready Pods need and what does not exist, only for Pods that lack something. A Pod that is not
+ * ready has another trouble, or is being created together with these objects.
+ */
+async function entryNeedsByPod(
+  client: Client,
+  pods: readonly Pod[],
+  unread: Set<string>,
+): Promise<ReadonlyMap<Pod, EntryNeed[]>> {
+  const needsOf = entryNeedsReader(client, (kind) =>
+    unread.add(
+      `${kind}s: this user may not read some that defer containers need: if they are missing, this is not reported`,
+    ),
+  );
+  const able = pods.filter((pod) => pod.spec?.deferContainers !== undefined && isReady(pod));
+  const found = await inTurns(able, async (pod) => [pod, await needsOf(pod)] as const);
+  return new Map(found.filter(([, needs]) => needs.length > 0));
 }
 
 const controllerUid = (kind: string, object: KubeObject): string | undefined => {

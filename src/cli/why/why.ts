@@ -23,7 +23,7 @@ import { explainWorkload } from '../workloads/why-workload.ts';
 import { workloadName } from '../workloads/workloads.ts';
 import { explain } from './explain.ts';
 import { readUnboundClaims } from './needs/read-claims.ts';
-import { readEntryNeeds } from './needs/read-entry-needs.ts';
+import { entryNeedsReader } from './needs/read-entry-needs.ts';
 import { waitsForPort } from './scheduling.ts';
 import { mayBeCut, rebootOf } from './stops/reboot.ts';
 import type { Action, Explanation, WorkloadRef } from './subject.ts';
@@ -63,7 +63,7 @@ async function explainLife(target: Target, life: PodLife, workload?: WorkloadRef
     pod && waitsForPort(pod) ? podsOf(client) : undefined,
     pod !== undefined && nodeName !== undefined && mayBeCut(pod) ? rebootOf(client, nodeName) : undefined,
     pod && readUnboundClaims(client, pod),
-    pod && readEntryNeeds(client, pod),
+    pod && entryNeedsReader(client)(pod),
   ]);
   const node = pod?.spec?.nodeName === undefined && pod !== undefined ? undefined : nodes?.[0];
   const transitions = transitionsOf(records);

@@ -1,6 +1,7 @@
 import { container, explains, READY, running } from '../explain-fixtures.ts';
 
-const COPY = 'if the object or key existed when the first app container started, its node has a copy and uses the copy';
+const COPY =
+  'if the object existed at any time since the first app container started, its node has a copy and uses the copy';
 const UNAFFECTED =
   'its other containers are not affected: a defer container needs these objects only when the Pod ends';
 
@@ -28,7 +29,15 @@ explains({
       UNAFFECTED,
     ],
     advice:
-      /^create the ConfigMap before the Pod ends, unless its node has a copy: kubectl create configmap settings -n n --from-literal=a=VALUE\nadd the key before the Pod ends, unless its node has a copy: kubectl edit secret login -n n$/,
+      /^create the ConfigMap before the Pod ends, unless its node has a copy: kubectl create configmap settings -n n --from-literal=a=VALUE\nadd the key before the Pod ends: kubectl edit secret login -n n$/,
+  },
+  'a running Pod whose defer container needs a key that its ConfigMap does not have': {
+    status: { phase: 'Running', conditions: READY, containerStatuses: [running('app')] },
+    entryNeeds: [{ entry: 'bye', kind: 'ConfigMap', name: 'settings', key: 'a' }],
+    sentence:
+      'p runs, but its defer container bye needs the key a of the ConfigMap settings, which does not have this key.',
+    evidence: [UNAFFECTED],
+    advice: /^add the key before the Pod ends: /,
   },
   'a running Pod whose defer containers have what they need': {
     status: { phase: 'Running', conditions: READY, containerStatuses: [running('app')] },

@@ -13,7 +13,11 @@ export function explainEntryNeeds(subject: Living): Explanation | undefined {
     sentence: `${subject.name} runs, but its defer container ${first.entry} ${findings[0]?.cause}${others.length === 0 ? '' : `; ${listed(others)} also ${others.length === 1 ? 'lacks' : 'lack'} what ${others.length === 1 ? 'it needs' : 'they need'}`}.`,
     evidence: [
       ...needs.slice(1).map(({ entry }, index) => `defer container ${entry} ${findings[index + 1]?.cause}`),
-      'if the object or key existed when the first app container started, its node has a copy and uses the copy',
+      ...(needs.some(({ key }) => key === undefined)
+        ? [
+            'if the object existed at any time since the first app container started, its node has a copy and uses the copy',
+          ]
+        : []),
       'its other containers are not affected: a defer container needs these objects only when the Pod ends',
     ],
     actions: [...new Map(actions.map((action) => [action.command, action])).values()],

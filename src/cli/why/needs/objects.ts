@@ -86,8 +86,11 @@ function ofKey(
 
 /** Explains that an object or key that a defer container of a running Pod needs does not exist. */
 export function entryFinding(subject: Needing, { kind, name, key }: EntryNeed): Finding {
-  const effect = ' before the Pod ends, unless its node has a copy';
-  return key === undefined ? ofObject(subject, kind, name, effect) : ofKey(subject, kind, [name], key, effect);
+  const effect = ' before the Pod ends';
+  // The node uses its copy only if the object does not exist.
+  return key === undefined
+    ? ofObject(subject, kind, name, `${effect}, unless its node has a copy`)
+    : ofKey(subject, kind, [name], key, effect);
 }
 
 /** Admission refuses a Pod without its ServiceAccount, so the account has been deleted since. */

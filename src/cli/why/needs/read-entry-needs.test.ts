@@ -4,7 +4,7 @@ import { CONFIG_MAPS, SECRETS } from '../../../api/resources.ts';
 import { registryBackend } from '../../../client/registry-fixture.ts';
 import { clientOf } from '../../../client/typed-client.ts';
 import { forbidden } from '../../../machinery/status.ts';
-import { readEntryNeeds } from './read-entry-needs.ts';
+import { entryNeedsReader } from './read-entry-needs.ts';
 
 const podOf = (environment: Partial<Container>, more: Partial<Pod['metadata']> = {}): Pod => ({
   apiVersion: 'v1',
@@ -43,10 +43,11 @@ async function start() {
   });
   await backend.set<Secret>(SECRETS, { ...meta('login'), kind: 'Secret', data: { password: 'eA==' } });
   const client = clientOf(backend);
-  return { backend, read: (pod: Pod) => readEntryNeeds(client, pod) };
+  const unread: string[] = [];
+  return { backend, unread, read: entryNeedsReader(client, (kind) => unread.push(kind)) };
 }
 
-test('readEntryNeeds() finds the objects and keys that the defer containers need and that do not exist', async () => {
+test('entryNeedsReader() finds the objects and keys that the defer containers need and that do not exist', async () => {
   const { read } = await start();
   expect(await read(podOf(ENVIRONMENT))).toEqual([
     { entry: 'bye', kind: 'ConfigMap', name: 'settings', key: 'absent' },
@@ -55,13 +56,23 @@ test('readEntryNeeds() finds the objects and keys that the defer containers need
   ]);
 });
 
-test('readEntryNeeds() omits objects that the user may not read', async () => {
-  const { backend, read } = await start();
+test('entryNeedsReader() omits objects that the user may not read, and reports their kind', async () => {
+  const { backend, unread, read } = await start();
   backend.failNext('get secrets', forbidden(SECRETS, 'no-secret', 'no'));
   expect(await read(podOf({ envFrom: [{ secretRef: { name: 'no-secret' } }] }))).toEqual([]);
+  expect(unread).toEqual(['Secret']);
 });
 
-test('readEntryNeeds() reads nothing for a Pod that is being deleted', async () => {
+test('entryNeedsReader() reads nothing for a Pod that is being deleted', async () => {
   const { read } = await start();
   expect(await read(podOf(ENVIRONMENT, { deletionTimestamp: '2026-01-31T12:00:00Z' }))).toEqual([]);
+});
+
+test('entryNeedsReader() reads an object once, although several Pods need it, but reads that of each namespace', async () => {
+  const { backend, read } = await start();
+  const environment: Partial<Container> = { envFrom: [{ configMapRef: { name: 'settings' } }] };
+  expect(await read(podOf(environment))).toEqual([]);
+  backend.failNext('get configmaps a/settings', forbidden(CONFIG_MAPS, 'settings', 'no'));
+  expect(await read(podOf(environment))).toEqual([]);
+  expect(await read(podOf(environment, { namespace: 'b' }))).toHaveLength(1);
 });

@@ -16,44 +16,48 @@ interface Content {
 const RESOURCES = { ConfigMap: CONFIG_MAPS, Secret: SECRETS };
 
 /**
- * Resolves with the objects and keys that the defer containers need and that do not exist, in the order of the list of defer containers.
- * Omits optional references, and objects that the user may not read. Resolves with none for a Pod that is being deleted: the node then
- * reports what is missing.
+ * Returns a function that resolves with the objects and keys that the defer containers of a Pod need and that do not exist, in the order of
+ * the list of defer containers. It omits optional references, and objects that the user may not read, of which it informs `onUnread`. It
+ * resolves with none for a Pod that is being deleted: the node then reports what is missing. Each object is read once, also for several Pods.
  */
-export async function readEntryNeeds(client: Client, pod: Pod): Promise<EntryNeed[]> {
-  if (pod.metadata.deletionTimestamp !== undefined) return [];
+export function entryNeedsReader(client: Client, onUnread: (kind: Kind) => void = () => {}) {
   const reads = new Map<string, Promise<Content | 'missing' | 'unknown'>>();
-  const read = (kind: Kind, name: string): Promise<Content | 'missing' | 'unknown'> => {
-    const key = `${kind}/${name}`;
-    const found = reads.get(key) ?? contentOf(client, kind, name, pod.metadata.namespace);
+  const read = (kind: Kind, name: string, namespace = ''): Promise<Content | 'missing' | 'unknown'> => {
+    const key = `${kind}/${namespace}/${name}`;
+    const found = reads.get(key) ?? contentOf(client, kind, name, namespace, onUnread);
     reads.set(key, found);
     return found;
   };
-  const check = async (entry: string, kind: Kind, { name, key, optional }: Reference): Promise<EntryNeed[]> => {
-    if (optional === true || !name) return [];
-    const content = await read(kind, name);
-    if (content === 'unknown') return [];
-    if (content === 'missing') return [{ entry, kind, name }];
-    const { data = {}, binaryData = {} } = content;
-    const has = (held: object): boolean => key !== undefined && Object.hasOwn(held, key);
-    return key === undefined || has(data) || has(binaryData) ? [] : [{ entry, kind, name, key }];
+  return async ({ metadata: { deletionTimestamp, namespace }, spec }: Pod): Promise<EntryNeed[]> => {
+    if (deletionTimestamp !== undefined) return [];
+    const check = async (entry: string, kind: Kind, { name, key, optional }: Reference): Promise<EntryNeed[]> => {
+      if (optional === true || !name) return [];
+      const content = await read(kind, name, namespace);
+      if (content === 'unknown') return [];
+      if (content === 'missing') return [{ entry, kind, name }];
+      const { data = {}, binaryData = {} } = content;
+      const has = (held: object): boolean => key !== undefined && Object.hasOwn(held, key);
+      return key === undefined || has(data) || has(binaryData) ? [] : [{ entry, kind, name, key }];
+    };
+    const needs = (spec?.deferContainers ?? []).flatMap((entry) =>
+      KINDS.flatMap((kind) => environmentOf(entry, kind).map((reference) => check(entry.name, kind, reference))),
+    );
+    return (await Promise.all(needs)).flat();
   };
-  const needs = (pod.spec?.deferContainers ?? []).flatMap((entry) =>
-    KINDS.flatMap((kind) => environmentOf(entry, kind).map((reference) => check(entry.name, kind, reference))),
-  );
-  return (await Promise.all(needs)).flat();
 }
 
 async function contentOf(
   client: Client,
   kind: Kind,
   name: string,
-  namespace: string | undefined,
+  namespace: string,
+  onUnread: (kind: Kind) => void,
 ): Promise<Content | 'missing' | 'unknown'> {
   try {
     return await client.resource<Content & KubeObject>(RESOURCES[kind]).get(name, namespace);
   } catch (error) {
     if (isApiError(error, 'NotFound')) return 'missing';
+    if (isApiError(error, 'Forbidden')) onUnread(kind);
     // The needs only make the explanation more precise.
     if (error instanceof ApiError) return 'unknown';
     throw error;
