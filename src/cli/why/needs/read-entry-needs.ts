@@ -17,8 +17,9 @@ const RESOURCES = { ConfigMap: CONFIG_MAPS, Secret: SECRETS };
 
 /**
  * Returns a function that resolves with the objects and keys that the defer containers of a Pod need and that do not exist, in the order of
- * the list of defer containers. It omits optional references, and objects that the user may not read, of which it informs `onUnread`. It
- * resolves with none for a Pod that is being deleted: the node then reports what is missing. Each object is read once, also for several Pods.
+ * the list of defer containers. It omits optional references, and objects that the user may not read, whose kind it passes to `onUnread`.
+ * It resolves with none for a Pod that is being deleted: the node then reports what is missing. It reads each object once, also for several
+ * Pods.
  */
 export function entryNeedsReader(client: Client, onUnread: (kind: Kind) => void = () => {}) {
   const reads = new Map<string, Promise<Content | 'missing' | 'unknown'>>();
