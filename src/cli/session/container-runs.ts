@@ -59,17 +59,19 @@ export interface CrashLoop {
 
 /** Returns each container that has run and waits for its next run. `steps`, from the Pod's record, say why the node stopped a run. */
 export function crashLoops(pod: Pod, { ran, hooked }: ContainerRuns, steps: readonly Transition[]): CrashLoop[] {
-  return startedContainers(pod).flatMap(({ kind, name, status }): CrashLoop[] => {
+  return startedContainers(pod).flatMap((container): CrashLoop[] => {
+    const { name, status } = container;
     const attempt = status?.restartCount;
     const found = (phrase: string, cause = phrase): CrashLoop[] => [
       { text: `container ${name} keeps ${phrase}`, cause: `${name} ${cause}`, run: `${name}/${attempt}` },
     ];
     const { reason, message } = status?.state?.waiting ?? {};
-    if (reason === HOOK_FAILED) return found(`failing: its postStart hook ${oneLine(hookFailure(message))}`);
+    if (reason === HOOK_FAILED)
+      return found(`failing: its postStart hook ${oneLine(hookFailure(pod, container, message))}`);
     const end = lastEnd(status);
     // The exit code of a container that was killed because of its hook says nothing about the cause.
     if (reason !== 'CrashLoopBackOff' || end === undefined || !ran.has(name) || hooked.has(name)) return [];
-    const stop = stopOf({ events: [], transitions: steps }, { kind, name }, { attempt });
+    const stop = stopOf({ pod, events: [], transitions: steps }, container, { attempt });
     // The text contains the output of the probe, which may differ each time, so the message is the cause.
     if (stop !== undefined) return found(`failing: ${stop.cause}`, stop.message);
     if (isFailedStart(end)) return found(`failing: ${startErrorText(end)}`);

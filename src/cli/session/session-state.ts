@@ -157,7 +157,7 @@ function causeOf(pod: Pod, steps: readonly Transition[]): { cause?: string } {
   const [exit] = failedExits(pod);
   if (pod.status?.reason === undefined && exit !== undefined && exit.kind !== 'defer') {
     const { kind, container: name } = exit;
-    const stop = stopOf({ events: [], transitions: steps }, { kind, name }, exit);
+    const stop = stopOf({ pod, events: [], transitions: steps }, { kind, name }, exit);
     if (stop !== undefined) return { cause: stop.cause };
   }
   const { reason, message } = pod.status?.reason === undefined ? (exit ?? {}) : pod.status;

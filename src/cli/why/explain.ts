@@ -21,15 +21,8 @@ import {
 import { explainOutcome } from './outcome.ts';
 import { explainReadiness, explainRunning } from './running.ts';
 import { explainScheduling } from './scheduling.ts';
-import {
-  called,
-  type Explanation,
-  failedStopHooks,
-  type Living,
-  oneLine,
-  type Subject,
-  shownContainers,
-} from './subject.ts';
+import { failedStopHooks } from './stops/node-stop.ts';
+import { called, type Explanation, type Living, oneLine, type Subject, shownContainers } from './subject.ts';
 import { explainStarting, explainStopping, explainWaiting } from './waiting.ts';
 
 const RULES: readonly ((subject: Living) => Explanation | undefined)[] = [

@@ -2,6 +2,7 @@
 import type { Container, ContainerStateTerminated, LifecycleHandler, Pod, Probe } from '../../api/generated/types.ts';
 import { parseTime } from '../../machinery/time.ts';
 import { programLossIn } from '../../platform/programs/program-part.ts';
+import { missingPort } from './needs/port-names.ts';
 import { codeText, endOfRun, restartText } from './run-end.ts';
 import { failureClause, failureEvent, failureText } from './stops/probe-failure.ts';
 import {
@@ -124,6 +125,10 @@ function startHookCause(subject: Living, shown: Shown): Cause | undefined {
   };
 }
 
+const NAME_PORT: Action = {
+  description: 'name a port of the container in the probe, or give its port this name, and recreate the Pod',
+};
+
 function probeCause(subject: Living, shown: Shown): Cause {
   const { now, pod } = subject;
   const { kind, probe } = readyingProbe(pod, shown);
@@ -140,6 +145,13 @@ function probeCause(subject: Living, shown: Shown): Cause {
       cause: `the ${kind} probe of ${called(shown)} cannot run, because ${loss}`,
       evidence: eventLine(event, subject),
       actions: [{ description: 'restart the engine as the first sentence says; the node then runs the probe again' }],
+    };
+  const lack = missingPort(pod, shown, kind);
+  if (lack !== undefined)
+    return {
+      cause: `the ${kind} probe of ${called(shown)} cannot run, because ${lack}`,
+      evidence: eventLine(event, subject),
+      actions: [NAME_PORT],
     };
   const isFailing = event !== undefined || failing !== undefined;
   const delay = probe?.initialDelaySeconds ?? 0;
@@ -218,17 +230,22 @@ export function explainRunning(subject: Living): Explanation {
       actions,
     };
   }
+  // The failures of a liveness probe that cannot run have no effect.
+  const unchecked = shown.flatMap((each) => missingPort(subject.pod, each, 'liveness') ?? []);
   return {
     sentence: `${name} is running: ${count} ready${since === undefined ? '' : `, for ${forTime(since, now)}`}.`,
-    evidence: shown.map((each) => {
-      const { status } = each;
-      const last = status.lastState?.terminated;
-      const restarts =
-        status.restartCount === 0
-          ? 'never restarted'
-          : `restarted ${status.restartCount}×${last === undefined ? '' : `, last after code ${last.exitCode} (${last.reason})`}`;
-      return `${called(each)}: ${restarts}`;
-    }),
-    actions: [],
+    evidence: [
+      ...shown.map((each) => {
+        const { status } = each;
+        const last = status.lastState?.terminated;
+        const restarts =
+          status.restartCount === 0
+            ? 'never restarted'
+            : `restarted ${status.restartCount}×${last === undefined ? '' : `, last after code ${last.exitCode} (${last.reason})`}`;
+        return `${called(each)}: ${restarts}`;
+      }),
+      ...unchecked.map((lack) => `its liveness probe never runs, because ${lack}`),
+    ],
+    actions: unchecked.length === 0 ? [] : [NAME_PORT],
   };
 }

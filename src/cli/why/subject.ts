@@ -241,17 +241,6 @@ export const PROBABLE_LOSS = 'probably because the machine or the container runt
 export const listed = (names: readonly string[]): string =>
   names.length < 2 ? names.join('') : `${names.slice(0, -1).join(', ')} and ${names.at(-1)}`;
 
-/** Returns a line for each container whose preStop hook has failed, unless the container has been started since. */
-export const failedStopHooks = (subject: Pick<Living, 'pod' | 'transitions' | 'now'>): string[] =>
-  podContainers(subject.pod).flatMap((each) => {
-    const step = lastStep(subject, ['Started', 'HookFailed'], each.name);
-    return step?.type === 'HookFailed' && step.reason === 'preStop'
-      ? [
-          `the preStop hook of ${called(each)} failed ${ago(step.at, subject.now)}${step.message ? `: ${oneLine(step.message)}` : ''}`,
-        ]
-      : [];
-  });
-
 export const loadImage = (
   { hints }: Pick<Subject, 'hints'>,
   description = 'load it from an archive, without a registry',

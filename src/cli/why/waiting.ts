@@ -64,7 +64,7 @@ export function explainWaiting(subject: Living): Explanation | undefined {
 
 function failedHook(subject: Living, shown: Shown, message: string): Explanation {
   return {
-    sentence: `${subject.name} cannot start: ${hookCause(shown, message)}.`,
+    sentence: `${subject.name} cannot start: ${hookCause(subject.pod, shown, message)}.`,
     evidence: [
       'status.state.waiting.reason is PostStartHookError: the node stops the container when its hook has failed',
       ...eventLine(eventOf(subject, ['FailedPostStartHook'], shown.name), subject),

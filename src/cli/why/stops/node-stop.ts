@@ -1,7 +1,20 @@
 /** Explains why the node stopped a run of a container, or is stopping it, although the Pod is not ending. Pure. */
+import type { Pod } from '../../../api/generated/types.ts';
 import type { Transition } from '../../../lifecycle/types.ts';
+import { podContainers } from '../../pod-containers.ts';
 import { isOfLostSandbox } from '../../timeline/sandbox-ends.ts';
-import { type Action, called, eventOf, type Living, oneLine, type Shown, type Subject } from '../subject.ts';
+import { missingPort } from '../needs/port-names.ts';
+import {
+  type Action,
+  ago,
+  called,
+  eventOf,
+  type Living,
+  lastStep,
+  oneLine,
+  type Shown,
+  type Subject,
+} from '../subject.ts';
 import { failureClause, failureEvent, failureText } from './probe-failure.ts';
 import { isRunning } from './reboot.ts';
 
@@ -23,7 +36,7 @@ type Named = Pick<Shown, 'kind' | 'name' | 'isSidecar'>;
  * node did not stop that run.
  */
 export function stopOf(
-  subject: Pick<Subject, 'events' | 'transitions'>,
+  subject: Pick<Subject, 'pod' | 'events' | 'transitions'>,
   shown: Named,
   exit?: Pick<Transition, 'attempt'>,
 ): NodeStop | undefined {
@@ -55,7 +68,7 @@ const isOfRun = (step: Transition, { name }: Named, run?: Pick<Transition, 'atte
 
 /** Explains a stop. `step`: a step of the run that shows the stop. `why`: the reason as in a StopSignal or in the Event Killing. */
 function stopFor(
-  subject: Pick<Subject, 'events' | 'transitions'>,
+  subject: Pick<Subject, 'pod' | 'events' | 'transitions'>,
   shown: Named,
   step: Transition,
   why: string,
@@ -85,7 +98,7 @@ function stopFor(
     return {
       step,
       message: why,
-      cause: hookCause(shown, failed?.message),
+      cause: hookCause(subject.pod, shown, failed?.message),
       action: { description: 'fix its postStart hook, or what the hook needs; to change the Pod, recreate it' },
     };
   }
@@ -133,12 +146,14 @@ export function currentStop(subject: Living, shown: Named): NodeStop | undefined
     : stopFor(subject, shown, last, killing);
 }
 
-export function hookCause(shown: Named, message: string | undefined): string {
-  return `the postStart hook of ${called(shown)} ${hookFailure(message)}`;
+export function hookCause(pod: Pod | undefined, shown: Named, message: string | undefined): string {
+  return `the postStart hook of ${called(shown)} ${hookFailure(pod, shown, message)}`;
 }
 
-/** Returns a verb phrase such as `failed with exit code 3, OUTPUT`, from the message about the failure of a hook. */
-export function hookFailure(message: string | undefined): string {
+/** Returns a verb phrase such as `failed with exit code 3, OUTPUT`, from the message about the failure of the postStart hook. */
+export function hookFailure(pod: Pod | undefined, shown: Named, message: string | undefined): string {
+  const lack = missingPort(pod, shown, 'postStart');
+  if (lack !== undefined) return `failed, because ${lack}`;
   const text = message ?? '';
   // Source: the messages in src/node/handlers, which are upstream's.
   const exec = /exited with (\d+).*, message: ("(?:[^"\\]|\\.)*")$/s.exec(text);
@@ -157,3 +172,12 @@ function unquoted(text: string): string {
     return text.slice(1, -1);
   }
 }
+
+/** Returns a line for each container whose preStop hook has failed, unless the container has been started since. */
+export const failedStopHooks = ({ pod, transitions, now }: Pick<Living, 'pod' | 'transitions' | 'now'>): string[] =>
+  podContainers(pod).flatMap((each) => {
+    const step = lastStep({ transitions }, ['Started', 'HookFailed'], each.name);
+    if (step?.type !== 'HookFailed' || step.reason !== 'preStop') return [];
+    const cause = missingPort(pod, each, 'preStop') ?? oneLine(step.message);
+    return [`the preStop hook of ${called(each)} failed ${ago(step.at, now)}${cause && `: ${cause}`}`];
+  });
