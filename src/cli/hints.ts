@@ -10,13 +10,7 @@ import { delimiter } from 'node:path';
 import { copyOfInvoker } from '../engine/certificates/user-kubeconfigs.ts';
 import { hasLockOpen } from '../engine/data-folder/engine-processes.ts';
 import { runtimeCommands } from '../engine/options/runtime-endpoint.ts';
-import {
-  DEFAULT_DATA_DIR,
-  isKubectlPlugin,
-  kubeconfigPath,
-  listedKubeconfigs,
-  usualKubeconfig,
-} from '../engine/settings.ts';
+import { DEFAULT_DATA_DIR, kubeconfigPath } from '../engine/settings.ts';
 import { hasArgument } from '../platform/processes.ts';
 import { type ServiceCommands, serviceCommands } from '../platform/programs/service-commands.ts';
 import {
@@ -28,6 +22,7 @@ import {
   shellQuoted,
   typedProgram,
 } from '../platform/programs/typed-program.ts';
+import { isKubectlPlugin, kubectlKubeconfigs } from './kubeconfig/kubectl.ts';
 import { runsAsService } from './service/service-state.ts';
 
 /** Options with which a command was called. An option that was not given is undefined. */
@@ -117,7 +112,7 @@ export function hintsFor(
   const ofVariable = isForRoot && kubeconfig === undefined ? withoutDefault(options.engineFolder) : undefined;
   const named = dataDir ?? (options.isOneOfSeveral === true ? options.engineFolder : ofVariable);
   const own = copy ?? listed.join(delimiter);
-  const read = !isForRoot && own === kubeconfigsOfKubectl(env) ? undefined : own;
+  const read = !isForRoot && own === kubectlKubeconfigs(env).join(delimiter) ? undefined : own;
   return {
     lifepod: (words) =>
       withOptions(`${onlyRoot ? forRoot : program} ${words}`, [
@@ -188,12 +183,6 @@ function rewriteKubeconfig(dataDir: string, pid: number, env: NodeJS.ProcessEnv,
     ? `'${asRoot('systemctl restart lifepod', env)}', which leaves its Pods running and`
     : `'${asRoot(`kill ${pid}`, env)}', which ${effectOfKill(pid)}, then '${hintsFor({ dataDir }, env).start()}', which`;
   return `type ${restart} writes the file again`;
-}
-
-/** Returns the kubeconfigs that kubectl reads by itself, in the form of the variable KUBECONFIG. */
-function kubeconfigsOfKubectl(env: NodeJS.ProcessEnv): string {
-  const listed = listedKubeconfigs(env);
-  return listed.length > 0 ? listed.join(delimiter) : usualKubeconfig(env);
 }
 
 const option = (name: string, value: string | undefined): string[] =>

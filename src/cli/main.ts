@@ -4,7 +4,7 @@
  */
 import { Argument, Command, Option } from 'commander';
 import { OPTION_GROUPS } from '../engine/options/option-groups.ts';
-import { dataDirOption, isKubectlPlugin } from '../engine/settings.ts';
+import { dataDirOption } from '../engine/settings.ts';
 import { versionText } from '../engine/version.ts';
 import { UserError } from '../platform/files.ts';
 import { completePath } from '../platform/programs/programs.ts';
@@ -20,6 +20,7 @@ import { layOutHelp } from './help/help-format.ts';
 import { plainValues } from './help/short-options.ts';
 import { explainUsageErrors } from './help/usage-errors.ts';
 import { addKubeconfigCommand } from './kubeconfig/command.ts';
+import { isKubectlPlugin } from './kubeconfig/kubectl.ts';
 import { followKubectl } from './kubeconfig/plugin-folder.ts';
 import { withTarget } from './kubeconfig/target-options.ts';
 import { plainFlags } from './logs/log-options.ts';

@@ -50,6 +50,12 @@ test('kubectl lifepod uses the kubeconfig of kubectl even if an engine runs', ()
   expect(paths({}, { HOME, ...PLUGIN }, true)).toEqual([join(HOME, '.kube', 'config')]);
 });
 
+test('kubectl lifepod uses the engine of the default data folder, as lifepod does, if kubectl has no kubeconfig', () => {
+  expect(paths({}, PLUGIN, true)).toEqual([join(DEFAULT, 'kubeconfig')]);
+  expect(paths({}, PLUGIN, true, 'own')).toEqual(['own']);
+  expect(() => paths({}, PLUGIN, false)).toThrow('lifepod is not running in');
+});
+
 test('a user who is not root uses the copy of the kubeconfig that belongs to this user', () => {
   expect(paths({}, {}, true, 'own')).toEqual(['own']);
   expect(paths({ dataDir: '/none' }, {}, false, 'own')).toEqual(['own']);

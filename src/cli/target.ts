@@ -2,25 +2,20 @@
  * Finds the API server and the namespace for a command such as `lifepod logs`.
  *
  * The rule, the same for root and for other users: --kubeconfig, else --data-dir, else KUBECONFIG, else the engine of the default data
- * folder if it runs and the user has its kubeconfig, else ~/.kube/config. `kubectl lifepod COMMAND` uses the server that kubectl would use.
- * A user who is not root has the kubeconfig of an engine if `lifepod up` has copied it for this user, because only root can read the data
- * folder.
+ * folder if it runs and the user has its kubeconfig, else ~/.kube/config. `kubectl lifepod COMMAND` uses the server of kubectl, if kubectl
+ * has a kubeconfig. A user who is not root has the kubeconfig of an engine if `lifepod up` has copied it for this user, because only root can
+ * read the data folder.
  */
 import { existsSync, statSync } from 'node:fs';
 import { delimiter } from 'node:path';
 import { type HttpClient, httpClient, isOtherServer } from '../client/http-client.ts';
 import { readKubeconfigs } from '../client/kubeconfig.ts';
 import { isSilence } from '../client/silence.ts';
-import {
-  DEFAULT_DATA_DIR,
-  isKubectlPlugin,
-  kubeconfigPath,
-  listedKubeconfigs,
-  usualKubeconfig,
-} from '../engine/settings.ts';
+import { DEFAULT_DATA_DIR, kubeconfigPath } from '../engine/settings.ts';
 import { UserError } from '../platform/files.ts';
 import { type Hints, hintsFor } from './hints.ts';
 import { dataFolderOf } from './kubeconfig/engine-folders.ts';
+import { followedKubeconfigs, kubectlKubeconfigs, listedKubeconfigs } from './kubeconfig/kubectl.ts';
 import { credentialsRefused, engineHangs, engineSilent, explainUnread, otherServer } from './kubeconfig/lost-engine.ts';
 import { isOnlyForRoot, onlyForRoot, ownKubeconfig } from './kubeconfig/own-kubeconfig.ts';
 import { engineRunsIn, otherEngines } from './kubeconfig/which-engine.ts';
@@ -57,7 +52,7 @@ export async function resolveTarget(options: TargetOptions): Promise<Target> {
     throw explainUnread(error, paths, dataDir, process.env);
   });
   const engineFolder = dataFolderOf(paths);
-  const isGiven = (options.kubeconfig ?? dataDir) !== undefined || isKubectlPlugin(process.env);
+  const isGiven = (options.kubeconfig ?? dataDir) !== undefined || followedKubeconfigs(process.env) !== undefined;
   const note = isGiven ? undefined : otherEngines(engineFolder, server.server, process.env);
   if (note !== undefined) process.stderr.write(`lifepod: ${note}\n`);
   // The API of a service that is still starting does not answer, so another engine has answered then.
@@ -108,15 +103,16 @@ export function kubeconfigPaths(
 ): string[] {
   if (options.kubeconfig !== undefined) return [options.kubeconfig];
   if (options.dataDir !== undefined) return [own(options.dataDir) ?? kubeconfigIn(options.dataDir)];
-  const listed = listedKubeconfigs(env);
-  if (listed.length > 0) return listed;
-  if (!isKubectlPlugin(env) && engineRuns(defaultFolder)) {
+  const followed = followedKubeconfigs(env);
+  if (followed !== undefined) return followed;
+  const ofKubectl = kubectlKubeconfigs(env);
+  if (listedKubeconfigs(env).length > 0) return ofKubectl;
+  if (engineRuns(defaultFolder)) {
     const ofEngine = own(defaultFolder);
     if (ofEngine !== undefined) return [ofEngine];
     if (!isOnlyForRoot(defaultFolder)) return [kubeconfigPath(defaultFolder)];
   }
-  const usual = usualKubeconfig(env);
-  if (existsSync(usual)) return [usual];
+  if (ofKubectl.some((path) => existsSync(path))) return ofKubectl;
   throw onlyForRoot(defaultFolder) ?? new UserError(orSelected(notRunning(defaultFolder, env)));
 }
 

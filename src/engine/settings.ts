@@ -3,8 +3,8 @@
  * value recorded in the data folder at the last start, else the default. Because values are recorded, later calls of `lifepod up` and
  * `lifepod down` need only --data-dir. The level and the format of the log, --for-sessions and --shutdown-on-stop are not recorded.
  */
-import { homedir, hostname } from 'node:os';
-import { delimiter, join } from 'node:path';
+import { hostname } from 'node:os';
+import { join } from 'node:path';
 import { Option } from 'commander';
 import { DEFAULT_MAX_EXTENSION_SECONDS } from '../lifecycle/termination-causes.ts';
 import { rangesOverlap } from '../machinery/ip.ts';
@@ -148,16 +148,6 @@ export interface ShutdownOutcome {
 }
 
 const recordPath = (dataDir: string): string => join(dataDir, 'engine.json');
-
-/** Returns whether lifepod runs as a kubectl plugin: kubectl runs bin/kubectl-lifepod, which sets the variable. */
-export const isKubectlPlugin = (env: NodeJS.ProcessEnv): boolean => env['LIFEPOD_KUBECTL_PLUGIN'] === '1';
-
-/** Returns the paths in the variable KUBECONFIG. */
-export const listedKubeconfigs = (env: NodeJS.ProcessEnv): string[] =>
-  (env['KUBECONFIG'] ?? '').split(delimiter).filter((path) => path !== '');
-
-/** Returns the kubeconfig that kubectl reads if KUBECONFIG names none. */
-export const usualKubeconfig = (env: NodeJS.ProcessEnv): string => join(env['HOME'] ?? homedir(), '.kube', 'config');
 
 export const kubeconfigPath = (dataDir: string): string => join(dataDir, 'kubeconfig');
 

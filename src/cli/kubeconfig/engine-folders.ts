@@ -3,9 +3,10 @@ import { existsSync, realpathSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { dataDirOfCopy, dataDirsOf, invokingUser } from '../../engine/certificates/user-kubeconfigs.ts';
 import { engineProcesses, folderOfLock } from '../../engine/data-folder/engine-processes.ts';
-import { DEFAULT_DATA_DIR, kubeconfigPath, listedKubeconfigs } from '../../engine/settings.ts';
+import { DEFAULT_DATA_DIR, kubeconfigPath } from '../../engine/settings.ts';
 import { realFolder } from '../../platform/files.ts';
 import { shellQuoted } from '../../platform/programs/typed-program.ts';
+import { listedKubeconfigs } from './kubectl.ts';
 
 /**
  * Returns the data folder of the engine that has written the kubeconfig `paths[0]`, which may be a symbolic link to it; undefined if it is

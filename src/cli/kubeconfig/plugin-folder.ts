@@ -1,23 +1,18 @@
 /** Makes `kubectl lifepod COMMAND` use the data folder of the engine whose server kubectl uses. */
-import { existsSync } from 'node:fs';
 import { delimiter } from 'node:path';
 import type { Command } from 'commander';
-import { isKubectlPlugin, listedKubeconfigs, usualKubeconfig } from '../../engine/settings.ts';
 import { UserError } from '../../platform/files.ts';
+import { followedKubeconfigs } from './kubectl.ts';
 
 /**
  * Without --data-dir, a command that needs the data folder would otherwise use the default one, for example to end the Pods there, although
  * kubectl uses another server. The command fails with a UserError if the folder is not known.
  */
 export function followKubectl(program: Command, env: NodeJS.ProcessEnv = process.env): void {
-  if (!isKubectlPlugin(env)) return;
+  const paths = followedKubeconfigs(env);
+  if (paths === undefined) return;
   program.hook('preAction', async (_program, command) => {
     if (command.getOptionValueSource('dataDir') !== 'default') return;
-    const listed = listedKubeconfigs(env);
-    const usual = usualKubeconfig(env);
-    // kubectl has no server without a kubeconfig.
-    if (listed.length === 0 && !existsSync(usual)) return;
-    const paths = listed.length > 0 ? listed : [usual];
     const { dataFolderOf } = await import('./engine-folders.ts');
     const folder = dataFolderOf(paths);
     if (folder === undefined)

@@ -1,8 +1,9 @@
 /** Selects the engine whose data folder and processes `lifepod status` reads in addition to the API. */
-import { DEFAULT_DATA_DIR, isKubectlPlugin } from '../../engine/settings.ts';
+import { DEFAULT_DATA_DIR } from '../../engine/settings.ts';
 import { dataDirOwner } from '../../platform/files.ts';
 import { hintsFor, UNKNOWN_FOLDER } from '../hints.ts';
 import { dataFolderOf } from '../kubeconfig/engine-folders.ts';
+import { followedKubeconfigs } from '../kubeconfig/kubectl.ts';
 import { onlyForRoot } from '../kubeconfig/own-kubeconfig.ts';
 import { engineRunsIn } from '../kubeconfig/which-engine.ts';
 import { kubeconfigPaths, type TargetOptions } from '../target.ts';
@@ -36,7 +37,8 @@ export function selectEngine(
     const isUnreadable = stateOf(dataDir) === 'unreadable' && pathsOf(options, env, true, defaultFolder).length > 0;
     return isUnreadable ? { dataDir: undefined, unread: [needsRoot(dataDir)] } : { dataDir, unread: [] };
   }
-  const isAboutServer = (kubeconfig ?? context) !== undefined || Boolean(env['KUBECONFIG']) || isKubectlPlugin(env);
+  const isAboutServer =
+    (kubeconfig ?? context) !== undefined || Boolean(env['KUBECONFIG']) || followedKubeconfigs(env) !== undefined;
   if (!isAboutServer && stateOf(defaultFolder) === 'running') return { dataDir: defaultFolder, unread: [] };
   const folder = context === undefined ? engineOf(pathsOf(options, env, isAboutServer, defaultFolder)) : undefined;
   if (folder !== undefined)
