@@ -3,8 +3,8 @@
  *
  * The rule, the same for root and for other users: --kubeconfig, else --data-dir, else KUBECONFIG, else the engine of the default data
  * folder if it runs and the user has its kubeconfig, else ~/.kube/config. `kubectl lifepod COMMAND` uses the server of kubectl, if kubectl
- * has a kubeconfig. A user who is not root has the kubeconfig of an engine if `lifepod up` has copied it for this user, because only root can
- * read the data folder.
+ * has a kubeconfig. A user who is not root has the kubeconfig of an engine if `lifepod up` has copied it for this user, because only root
+ * can read the data folder.
  */
 import { existsSync, statSync } from 'node:fs';
 import { delimiter } from 'node:path';
