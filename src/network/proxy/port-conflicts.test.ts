@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Frontend } from './frontends.ts';
-import { parseListeners, takesFrom } from './port-conflicts.ts';
+import { listenerMessage, parseListeners, takesFrom } from './port-conflicts.ts';
 
 test('the listeners in the output of ss have their protocol and port, their address and their program', () => {
   const output = [
@@ -42,3 +42,21 @@ test.each<[string, Frontend, string, boolean]>([
 ])('%s takes connections from a program (%j, which listens on %s): %s', (_, of, address, expected) => {
   expect(takesFrom(of, { port: 'tcp . 80', address, program: 'a program' })).toBe(expected);
 });
+
+test.each<[string, string[], RegExp]>([
+  ['192.0.2.1', ['127.0.0.1', '192.0.2.1'], / at 192\.0\.2\.1 reach the API of lifepod instead of this Service: /],
+  ['*', ['::'], / at any address reach the API of lifepod instead of this Service: /],
+  [
+    '192.0.2.1',
+    ['127.0.0.1'],
+    / reach this Service instead of the program x \(process 7\), which listens on 192\.0\.2\.1: /,
+  ],
+])(
+  'the message about a program that listens on %s says whether it is the API (%j), which keeps its connections',
+  (address, ips, expected) => {
+    const listener = { port: 'tcp . 80', address, program: 'the program x (process 7)' };
+    const of = frontend('IPv4', '192.0.2.1');
+    expect(listenerMessage(of, listener, { ips, port: 80 })).toMatch(expected);
+    expect(listenerMessage(of, listener, { ips, port: 81 })).toContain('reach this Service instead of the program x');
+  },
+);

@@ -1,12 +1,13 @@
 /**
  * Reports ports of the machine that a Service has got although something else uses them: a program that listens, from which the rules take
- * the connections, or another engine on the machine.
+ * the connections, the API, which keeps its connections, or another engine on the machine.
  *
  * Boundary: runs ss(8) and nft(8) after ports were assigned. A program or an engine that takes such a port later is not noticed here.
  */
 import type { EndpointSlice, Service } from '../../api/generated/types.ts';
 import { canonicalIp, parseIp, parseIpRange, rangeContains } from '../../machinery/ip.ts';
 import { runCommandOk } from '../../platform/processes.ts';
+import type { ApiAddresses } from '../api-address.ts';
 import { FAMILIES, familyOf, NFT_WORDS } from '../families.ts';
 import { listOtherEngines, nft } from '../nftables/nft.ts';
 import { NAMES } from './base-rules.ts';
@@ -16,6 +17,7 @@ import { portsIn, portText, sharedPort } from './other-engines.ts';
 export interface ConflictOptions {
   table: string;
   podCidrs: readonly string[];
+  api: ApiAddresses;
   namespace?: string;
   signal: AbortSignal;
   slicesOf(key: string): Iterable<EndpointSlice>;
@@ -68,7 +70,7 @@ export class PortConflicts {
       const listener = listeners
         .get(portOf(candidate.frontend))
         ?.find((each) => takesFrom(candidate.frontend, each) && !this.#isEndpoint(candidate));
-      if (listener !== undefined) report(candidate, programMessage(candidate.frontend, listener));
+      if (listener !== undefined) report(candidate, listenerMessage(candidate.frontend, listener, this.#options.api));
     }
     for (const table of await listOtherEngines({ ...this.#options, name: this.#options.table })) {
       const frontends = candidates.map(({ frontend }) => frontend);
@@ -133,8 +135,14 @@ const numberOf = ({ key }: Frontend): number => Number(key.split(' . ').at(-1));
 const nameOf = (frontend: Frontend): string =>
   `${frontend.address === undefined ? 'node port' : 'load balancer port'} ${portText(portOf(frontend))}`;
 
-const programMessage = (frontend: Frontend, { address, program }: Listener): string =>
-  `connections to the ${nameOf(frontend)} reach this Service instead of ${program}, which listens on ${address}: use another port for one of them`;
+/** Returns which of the two gets the connections. The rules leave those to the API to the API (src/network/api-address.ts). */
+export function listenerMessage(frontend: Frontend, { port, address, program }: Listener, api: ApiAddresses): string {
+  const name = nameOf(frontend);
+  const ip = address === '*' ? NFT_WORDS.IPv6.anyAddress : address;
+  if (port === `tcp . ${api.port}` && api.ips.includes(ip))
+    return `connections to the ${name} at ${address === '*' ? 'any address' : address} reach the API of lifepod instead of this Service: use another port for the Service`;
+  return `connections to the ${name} reach this Service instead of ${program}, which listens on ${address}: use another port for one of them`;
+}
 
 export interface Listener {
   /** The protocol and port, such as `tcp . 80`. */
