@@ -17,17 +17,17 @@
 
 import { isDeepStrictEqual } from 'node:util';
 import { hasEnded } from '../api/core/v1/pod/status/final-phase.ts';
-import type { Node, Pod, PodDisruptionBudget } from '../api/generated/types.ts';
-import { NODES, POD_DISRUPTION_BUDGETS, PODS } from '../api/resources.ts';
+import type { Namespace, Node, Pod, PodDisruptionBudget } from '../api/generated/types.ts';
+import { NAMESPACES, NODES, POD_DISRUPTION_BUDGETS, PODS } from '../api/resources.ts';
 import type { Client } from '../client/client.ts';
 import { createEventRecorder, type EventRecorder } from '../client/events.ts';
 import type { Informer } from '../client/informer.ts';
 import type { SharedInformers } from '../client/shared-informers.ts';
 import { createWorkQueue } from '../client/work-queue.ts';
 import type { Log, Timers } from '../platform/platform.ts';
+import { dependsOnPods } from '../scheduling/pod-rules.ts';
 import { importantFirst, roomFor } from '../scheduling/preemption.ts';
-import { schedule } from '../scheduling/schedule.ts';
-import { hardConstraints } from '../scheduling/topology-spread.ts';
+import { type ClusterFacts, schedule } from '../scheduling/schedule.ts';
 import { isBound, unboundClaims, type VolumeFacts } from '../scheduling/volume-claims.ts';
 import { mayFitBetter } from './node-changes.ts';
 import { PlacedPods } from './placed-pods.ts';
@@ -48,6 +48,7 @@ export interface SchedulerOptions {
 interface Scheduler {
   pods: Informer<Pod>;
   nodes: Informer<Node>;
+  namespaces: Informer<Namespace>;
   budgets: Informer<PodDisruptionBudget>;
   storage: VolumeFacts;
   placed: PlacedPods;
@@ -91,14 +92,14 @@ export async function startScheduler(options: SchedulerOptions): Promise<void> {
       added(pod) {
         placed.observe(pod);
         consider(pod);
-        if (pod.spec?.nodeName) unschedulable.retrySpread();
+        if (pod.spec?.nodeName) unschedulable.retryDependent();
       },
       updated(pod, old) {
         placed.observe(pod);
-        // Only the spec affects where the Pod fits. Changes of the status alone are frequent.
-        if (!old.spec?.nodeName && !isDeepStrictEqual(pod.spec, old.spec)) consider(pod);
+        // Only the spec and the labels affect where the Pod fits. Changes of the status alone are frequent.
+        if (!old.spec?.nodeName && !isDeepStrictEqual(placeable(pod), placeable(old))) consider(pod);
         if (hasEnded(pod) && !hasEnded(old)) unschedulable.retryAll();
-        else if (changesSpread(pod, old)) unschedulable.retrySpread();
+        else if (changesRules(pod, old)) unschedulable.retryDependent();
       },
       deleted(pod) {
         const wasNominated = placed.isNominated(pod);
@@ -108,36 +109,47 @@ export async function startScheduler(options: SchedulerOptions): Promise<void> {
       },
     },
   );
-  const nodes = informers.follow<Node>(
-    NODES,
-    { signal },
-    {
-      added: unschedulable.retryAll,
-      updated(node, old) {
-        if (mayFitBetter(node, old)) unschedulable.retryAll();
-      },
-      deleted: unschedulable.retrySpread,
-    },
-  );
+  const nodes = followNodes(informers, signal, unschedulable);
   const budgets = informers.follow<PodDisruptionBudget>(POD_DISRUPTION_BUDGETS, { signal });
+  const namespaces = followNamespaces(informers, signal, unschedulable);
   const { facts: storage, synced } = followStorage(informers, signal, unschedulable);
   const writes = schedulerWrites({ client, events, timers, schedulerName });
-  const scheduler = { pods, nodes, budgets, storage, placed, unschedulable, events, writes, isOurs };
+  const scheduler = { pods, nodes, namespaces, budgets, storage, placed, unschedulable, events, writes, isOurs };
   const queue = createWorkQueue({ name: 'scheduler', process: (key) => scheduleOne(scheduler, key), ...working });
 
-  await Promise.all([pods.synced, nodes.synced, budgets.synced, synced]);
+  await Promise.all([pods.synced, nodes.synced, namespaces.synced, budgets.synced, synced]);
   ready = true;
   for (const pod of pods.list()) if (pod.status?.nominatedNodeName) placed.nominate(pod, pod.status.nominatedNodeName);
   for (const pod of pods.list().sort(importantFirst)) consider(pod);
+}
+
+function followNodes(informers: SharedInformers, signal: AbortSignal, unschedulable: Unschedulable): Informer<Node> {
+  const updated = (node: Node, old: Node): void => {
+    if (mayFitBetter(node, old)) unschedulable.retryAll();
+  };
+  const handlers = { added: unschedulable.retryAll, updated, deleted: unschedulable.retryDependent };
+  return informers.follow<Node>(NODES, { signal }, handlers);
+}
+
+/** The labels of a namespace decide which Pods a namespaceSelector of inter-Pod affinity selects. */
+function followNamespaces(
+  informers: SharedInformers,
+  signal: AbortSignal,
+  { retryAll }: Unschedulable,
+): Informer<Namespace> {
+  const updated = ({ metadata }: Namespace, old: Namespace): void => {
+    if (!isDeepStrictEqual(metadata.labels, old.metadata.labels)) retryAll();
+  };
+  return informers.follow<Namespace>(NAMESPACES, { signal }, { updated });
 }
 
 async function scheduleOne(scheduler: Scheduler, key: string): Promise<void> {
   const { pods, nodes, storage, placed, unschedulable, writes, isOurs } = scheduler;
   const pod = pods.get(...parts(key));
   if (pod === undefined || !isOurs(pod) || placed.isAssumed(pod)) return;
-  const placement = schedule(pod, nodes.list(), placed.before(pod), storage);
+  const placement = schedule(pod, nodes.list(), placed.before(pod), factsOf(scheduler));
   if (!('node' in placement)) {
-    unschedulable.add(key, { spreads: hardConstraints(pod).length > 0 });
+    unschedulable.add(key, { dependsOnPods: dependsOnPods(pod) });
     await reportFailure(scheduler, pod, placement.message);
     return;
   }
@@ -151,14 +163,20 @@ async function scheduleOne(scheduler: Scheduler, key: string): Promise<void> {
   await bind(scheduler, pod, placement.node);
 }
 
+const factsOf = ({ storage, budgets, namespaces }: Scheduler): ClusterFacts => ({
+  volumes: storage,
+  budgets: budgets.list(),
+  namespaceLabels: (name) => namespaces.get('', name)?.metadata.labels,
+});
+
 /** Reports why `pod` cannot be scheduled, and preempts Pods of lower priority if that lets it fit. */
 async function reportFailure(scheduler: Scheduler, pod: Pod, message: string): Promise<void> {
-  const { nodes, budgets, storage, placed, events, writes } = scheduler;
+  const { nodes, storage, placed, events, writes } = scheduler;
   // While a claim is being bound, the informer may not have received its volume yet. That is not a failure: the next change of the claim
   // retries the Pod.
   if (unboundClaims(pod, storage).some((claim) => isBound(claim) && claim.status?.phase !== 'Lost')) return;
   events.event(pod, 'Warning', 'FailedScheduling', message);
-  const room = roomFor(pod, nodes.list(), placed.before(pod), storage, budgets.list());
+  const room = roomFor(pod, nodes.list(), placed.before(pod), factsOf(scheduler));
   placed.nominate(pod, room?.node);
   await writes.reportUnschedulable(pod, message, room?.node);
   for (const victim of room?.victims ?? []) await writes.preempt(victim, pod, room?.node ?? '');
@@ -180,11 +198,13 @@ const needsNode = (pod: Pod): boolean =>
   pod.metadata.deletionTimestamp === undefined &&
   !hasEnded(pod);
 
-/** Whether the change may affect the counts of a topology spread constraint. */
-const changesSpread = (pod: Pod, old: Pod): boolean =>
+/** Whether the change may affect how topology spread constraints or inter-Pod affinity count the Pod. */
+const changesRules = (pod: Pod, old: Pod): boolean =>
   Boolean(pod.spec?.nodeName) &&
   (!old.spec?.nodeName ||
     pod.metadata.deletionTimestamp !== old.metadata.deletionTimestamp ||
     !isDeepStrictEqual(pod.metadata.labels, old.metadata.labels));
+
+const placeable = ({ spec, metadata }: Pod): unknown[] => [spec, metadata.labels];
 
 const parts = (key: string): [namespace: string, name: string] => key.split('/') as [string, string];

@@ -42,13 +42,13 @@ test('a change of a volume or a class retries only the Pods that use claims', as
 });
 
 test('a change of the Pods in a domain retries only the Pods that spread over domains', async () => {
-  const { after, add, delete: remove, looks, retrySpread } = setUp(pod('x'), pod('y'));
-  expect(await after(retrySpread)).toBe('');
+  const { after, add, delete: remove, looks, retryDependent } = setUp(pod('x'), pod('y'));
+  expect(await after(retryDependent)).toBe('');
   expect(looks()).toBe(0);
-  add('a/y', { spreads: true });
-  expect(await after(retrySpread)).toBe('y');
+  add('a/y', { dependsOnPods: true });
+  expect(await after(retryDependent)).toBe('y');
   remove('a/y');
-  expect(await after(retrySpread)).toBe('');
+  expect(await after(retryDependent)).toBe('');
 });
 
 test('many changes in one turn of the event loop cause one pass over the Pods, which retries high priorities first', async () => {

@@ -5,12 +5,12 @@ import { claimNamesOf } from '../scheduling/volume-claims.ts';
 
 /** Keys are NAMESPACE/NAME of Pods. */
 export interface Unschedulable {
-  /** Adds or updates a Pod. `spreads`: whether the Pod must spread over domains. */
-  add(key: string, options?: { spreads?: boolean }): void;
+  /** Adds or updates a Pod. `dependsOnPods`: as dependsOnPods() of src/scheduling/pod-rules.ts. */
+  add(key: string, options?: { dependsOnPods?: boolean }): void;
   delete(key: string): void;
   retryAll(): void;
-  /** Must be called when domains or their numbers of Pods have changed. */
-  retrySpread(): void;
+  /** Must be called when domains, their numbers of Pods, or labels of Pods or namespaces have changed. */
+  retryDependent(): void;
   /** Must be called when a volume or a storage class was added or changed. */
   retryWithClaims(): void;
   retryWithClaim(namespace: string, name: string): void;
@@ -25,16 +25,16 @@ export interface UnschedulableOptions {
 /** All changes in one turn of the event loop cause a single pass over the Pods. Pods of higher priority are retried first. */
 export function createUnschedulable({ pod: find, retry }: UnschedulableOptions): Unschedulable {
   const keys = new Set<string>();
-  const spreading = new Set<string>();
+  const dependent = new Set<string>();
   let isPassScheduled = false;
   /** The Pods that the next pass retries. `withClaims`: those that use any claim. `named`: those that use a claim in `claims`. */
   let affected: 'all' | 'withClaims' | 'named' = 'named';
-  let isSpreadAffected = false;
+  let isDependentAffected = false;
   /** NAMESPACE/NAME of the claims that have changed since the last pass. */
   const claims = new Set<string>();
 
   const isAffected = (key: string, pod: Pod): boolean => {
-    if (affected === 'all' || (isSpreadAffected && spreading.has(key))) return true;
+    if (affected === 'all' || (isDependentAffected && dependent.has(key))) return true;
     const names = claimNamesOf(pod);
     if (affected === 'withClaims') return names.length > 0;
     return names.some((name) => claims.has(`${pod.metadata.namespace}/${name}`));
@@ -47,7 +47,7 @@ export function createUnschedulable({ pod: find, retry }: UnschedulableOptions):
       if (pod !== undefined && isAffected(key, pod)) found.push([key, pod]);
     }
     affected = 'named';
-    isSpreadAffected = false;
+    isDependentAffected = false;
     claims.clear();
     for (const [key] of found.sort(([, a], [, b]) => importantFirst(a, b))) retry(key);
   };
@@ -58,23 +58,23 @@ export function createUnschedulable({ pod: find, retry }: UnschedulableOptions):
     isPassScheduled = true;
   };
   return {
-    add(key, { spreads = false } = {}) {
+    add(key, { dependsOnPods = false } = {}) {
       keys.add(key);
-      if (spreads) spreading.add(key);
-      else spreading.delete(key);
+      if (dependsOnPods) dependent.add(key);
+      else dependent.delete(key);
     },
     delete(key) {
       keys.delete(key);
-      spreading.delete(key);
+      dependent.delete(key);
     },
     retryAll: () =>
       schedulePass(() => {
         affected = 'all';
       }),
-    retrySpread() {
-      if (spreading.size === 0) return;
+    retryDependent() {
+      if (dependent.size === 0) return;
       schedulePass(() => {
-        isSpreadAffected = true;
+        isDependentAffected = true;
       });
     },
     retryWithClaims: () =>

@@ -9,12 +9,15 @@ import { hasEnded } from '../api/core/v1/pod/status/final-phase.ts';
 import type { Pod } from '../api/generated/types.ts';
 import { type Quantity, zeroQuantity } from '../machinery/quantity.ts';
 import { portKeysOf } from './host-ports.ts';
+import { mayRepel } from './inter-pod-affinity.ts';
 import { SCORED, type ScoredResource, scoredRequest } from './scores.ts';
 import { claimNamesOf } from './volume-claims.ts';
 
 export interface PodsOnNode {
   readonly pods: Iterable<Pod>;
   readonly count: number;
+  /** The Pods with required anti-affinity. */
+  readonly repelling: ReadonlySet<Pod>;
   /** Returns the sum of the effective requests. */
   requested(name: string): Quantity;
   /** Returns the sum of the requests that the score counts, in billionths of the unit. */
@@ -47,6 +50,7 @@ export class NodePods implements PodsOnNode {
   readonly #scored: Record<ScoredResource, bigint> = { cpu: 0n, memory: 0n };
   readonly #ports = new Counts();
   readonly #claims = new Counts();
+  readonly #repelling = new Set<Pod>();
 
   constructor(pods: Iterable<Pod> = []) {
     for (const pod of pods) this.set(pod);
@@ -54,6 +58,10 @@ export class NodePods implements PodsOnNode {
 
   get pods(): Iterable<Pod> {
     return this.#pods.values();
+  }
+
+  get repelling(): ReadonlySet<Pod> {
+    return this.#repelling;
   }
 
   get count(): number {
@@ -95,6 +103,8 @@ export class NodePods implements PodsOnNode {
   }
 
   #count(pod: Pod, times: 1 | -1): void {
+    if (times === -1) this.#repelling.delete(pod);
+    else if (mayRepel(pod)) this.#repelling.add(pod);
     const factor = BigInt(times);
     for (const [name, { nano }] of effectiveRequests(pod)) {
       const sum = (this.#requested.get(name) ?? 0n) + factor * nano;

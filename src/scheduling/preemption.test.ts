@@ -123,7 +123,7 @@ test('preemption: only the Pod that uses the same ReadWriteOncePod claim is pree
   });
   const facts: VolumeFacts = { claim, volume, search: () => volumeIndex(), storageClass: () => undefined };
   const pods = [podWith('with', '100m', 0, { volumes }), podWith('without', '100m', 0)];
-  const { victims } = roomFor(high('1', { volumes }), [nodeOf('n')], podsByNode(pods), facts) ?? {};
+  const { victims } = roomFor(high('1', { volumes }), [nodeOf('n')], podsByNode(pods), { volumes: facts }) ?? {};
   expect(victims?.map(({ metadata }) => metadata.name)).toEqual(['with']);
 });
 
@@ -162,7 +162,7 @@ test.each<[string, PodDisruptionBudget[], Pod[], string]>([
     'guarded',
   ],
 ])('preemption %s', (_, budgets, pods, expected) => {
-  const { victims } = roomFor(high('1'), [nodeOf('n')], podsByNode(pods), undefined, budgets) ?? {};
+  const { victims } = roomFor(high('1'), [nodeOf('n')], podsByNode(pods), { budgets }) ?? {};
   expect(victims?.map(({ metadata }) => metadata.name).join()).toBe(expected);
 });
 
@@ -175,8 +175,7 @@ test('preemption selects the node with the fewest victims that violate a budget,
     labeled(on('n', 'c', 5), 'guarded'),
     labeled(on('n', 'd', 5), 'other'),
   ];
-  const node = (...budgets: PodDisruptionBudget[]) =>
-    roomFor(high('2'), nodes, podsByNode(pods), undefined, budgets)?.node;
+  const node = (...budgets: PodDisruptionBudget[]) => roomFor(high('2'), nodes, podsByNode(pods), { budgets })?.node;
   expect(node()).toBe('m');
   expect(node(budget('guarded', 0))).toBe('n');
   expect(node(budget('guarded', 1))).toBe('n');

@@ -7,7 +7,8 @@ import type { Node, Pod, PodDisruptionBudget } from '../api/generated/types.ts';
 import { violating } from './disruption-budgets.ts';
 import { fitBeside } from './fit-with-others.ts';
 import type { PodsOnNode } from './node-pods.ts';
-import { type Spread, spreadOf } from './topology-spread.ts';
+import { type PodRule, podRuleOf } from './pod-rules.ts';
+import type { ClusterFacts } from './schedule.ts';
 import { claimProblem, type VolumeFacts } from './volume-claims.ts';
 
 /** A node on which the Pod fits after other Pods have terminated. */
@@ -24,23 +25,22 @@ export const importantFirst = (a: Pod, b: Pod): number =>
   (a.metadata.creationTimestamp ?? '').localeCompare(b.metadata.creationTimestamp ?? '');
 
 /**
- * Chooses the node on which preemption costs least. `podsOn`: as for schedule(). Without `volumes`, claims are ignored. Returns undefined
- * if no preemption lets the Pod fit, or if the Pod's preemptionPolicy is Never. PodDisruptionBudgets decide first between victims and
- * between nodes, but do not prevent the preemption.
+ * Chooses the node on which preemption costs least. `podsOn`: as for schedule(). Returns undefined if no preemption lets the Pod fit, or
+ * if the Pod's preemptionPolicy is Never. PodDisruptionBudgets decide first between victims and between nodes, but do not prevent the
+ * preemption.
  */
 export function roomFor(
   pod: Pod,
   nodes: readonly Node[],
   podsOn: (node: string) => PodsOnNode,
-  volumes?: VolumeFacts,
-  budgets: readonly PodDisruptionBudget[] = [],
+  { volumes, budgets = [], namespaceLabels = () => undefined }: ClusterFacts = {},
 ): Room | undefined {
   if (pod.spec?.preemptionPolicy === 'Never') return undefined;
   if (volumes !== undefined && claimProblem(pod, volumes) !== undefined) return undefined;
-  const spread = spreadOf(pod, nodes, podsOn);
+  const rule = podRuleOf(pod, nodes, podsOn, namespaceLabels);
   let best: (Room & Cost) | undefined;
   for (const node of nodes) {
-    const found = victimsOn(pod, node, [...podsOn(node.metadata.name).pods], { volumes, spread, budgets });
+    const found = victimsOn(pod, node, [...podsOn(node.metadata.name).pods], { volumes, rule, budgets });
     if (found === undefined) continue;
     const { victims, violations } = found;
     const priced = { node: node.metadata.name, victims, ...costOf(victims, violations) };
@@ -51,7 +51,7 @@ export function roomFor(
 
 interface Limits {
   volumes: VolumeFacts | undefined;
-  spread: Spread | undefined;
+  rule: PodRule | undefined;
   budgets: readonly PodDisruptionBudget[];
 }
 
@@ -63,7 +63,7 @@ function victimsOn(
   pod: Pod,
   node: Node,
   podsOnNode: readonly Pod[],
-  { volumes, spread, budgets }: Limits,
+  { volumes, rule, budgets }: Limits,
 ): { victims: Pod[]; violations: number } | undefined {
   // The deletion of a mirror Pod does not stop the static Pod.
   const isPreemptible = (other: Pod): boolean => priorityOf(other) < priorityOf(pod) && !isMirrorPod(other);
@@ -74,11 +74,11 @@ function victimsOn(
     podsOnNode.filter((other) => !isPreemptible(other)),
     volumes,
   );
-  const spreading = spread?.beside(node, lower);
-  if (add === undefined || (spread !== undefined && spreading === undefined)) return undefined;
+  const ruled = rule?.beside(node, lower);
+  if (add === undefined || (rule !== undefined && ruled === undefined)) return undefined;
   const canStay = (other: Pod): boolean => {
-    if (spreading?.fits(other) === false || !add(other)) return false;
-    spreading?.add(other);
+    if (ruled?.fits(other) === false || !add(other)) return false;
+    ruled?.add(other);
     return true;
   };
   const candidates = lower.filter(({ metadata }) => metadata.deletionTimestamp === undefined);

@@ -6,25 +6,11 @@
 import type { Node, Pod, TopologySpreadConstraint } from '../api/generated/types.ts';
 import { type LabelMatcher, type LabelSelectorObject, labelSelectorMatcher } from '../machinery/labels.ts';
 import type { PodsOnNode } from './node-pods.ts';
+import type { PodRule } from './pod-rules.ts';
 import { matchesNodeSelection, untoleratedTaint } from './requirements.ts';
 
 const UNEVEN = "node(s) didn't match pod topology spread constraints";
 const WITHOUT_LABEL = `${UNEVEN} (missing required label)`;
-
-export interface Spread {
-  /** Returns why the Pod does not fit on the node; an empty list if it fits. */
-  reasonsAgainst(node: Node): string[];
-  /**
-   * For preemption: checks whether the Pod still fits when removed Pods are added to the node again. Returns undefined if the Pod does not
-   * fit even without them.
-   */
-  beside(node: Node, removed: readonly Pod[]): AddAgain | undefined;
-}
-
-export interface AddAgain {
-  fits(other: Pod): boolean;
-  add(other: Pod): void;
-}
 
 export const hardConstraints = ({ spec }: Pod): TopologySpreadConstraint[] =>
   (spec?.topologySpreadConstraints ?? []).filter(({ whenUnsatisfiable }) => whenUnsatisfiable === 'DoNotSchedule');
@@ -33,7 +19,7 @@ export const hardConstraints = ({ spec }: Pod): TopologySpreadConstraint[] =>
  * Counts the selected Pods by domain, and checks constraints with these counts. `podsOn`: as for schedule(). Returns undefined if the Pod
  * has no constraints that must hold.
  */
-export function spreadOf(pod: Pod, nodes: readonly Node[], podsOn: (node: string) => PodsOnNode): Spread | undefined {
+export function spreadOf(pod: Pod, nodes: readonly Node[], podsOn: (node: string) => PodsOnNode): PodRule | undefined {
   const constraints = hardConstraints(pod);
   if (constraints.length === 0) return undefined;
   const keys = constraints.map(({ topologyKey }) => topologyKey);

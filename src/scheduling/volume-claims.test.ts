@@ -159,17 +159,17 @@ describe('scheduling of a Pod with a claim', () => {
       unavailable('1 node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)'),
     ],
   ])('scheduling of a Pod with a claim %s', (_what, volumes, expected) => {
-    expect(schedule(pod(), [nodeOf('n')], podsByNode([]), volumes)).toEqual(expected);
+    expect(schedule(pod(), [nodeOf('n')], podsByNode([]), { volumes })).toEqual(expected);
   });
 
   it('a Pod with a ReadWriteOncePod claim waits for the other Pod that uses it', () => {
     const volumes = facts(boundTo('v', { accessModes: ['ReadWriteOncePod'] }), [volumeOf('v', '1Gi')]);
     const other = { ...pod(), spec: { ...pod().spec, nodeName: 'n' } } as Pod;
-    expect(schedule(pod(), [nodeOf('n')], podsByNode([other]), volumes)).toEqual(
+    expect(schedule(pod(), [nodeOf('n')], podsByNode([other]), { volumes })).toEqual(
       unavailable('1 node has pod using PersistentVolumeClaim with the same name and ReadWriteOncePod access mode'),
     );
     const over = { ...other, status: { phase: 'Succeeded' } } as Pod;
-    expect(schedule(pod(), [nodeOf('n')], podsByNode([over]), volumes)).toEqual({ node: 'n' });
+    expect(schedule(pod(), [nodeOf('n')], podsByNode([over]), { volumes })).toEqual({ node: 'n' });
   });
 
   it('a claim counts as bound only once its phase is Bound', () => {

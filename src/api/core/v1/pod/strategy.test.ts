@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { ObjectMeta, PodSpec } from '../../../generated/types.ts';
+import type { LabelSelector, ObjectMeta, PodSpec } from '../../../generated/types.ts';
 import { podKind } from './index.ts';
 import { containerOf, defaulted, podOf } from './pod-fixtures.ts';
 
@@ -12,6 +12,38 @@ describe('create and update of a Pod', () => {
     podKind.prepareForCreate?.(pod, context);
     expect(pod.status).toEqual({ phase: 'Pending', qosClass: 'BestEffort' });
     expect(pod.metadata.generation).toBe(1);
+  });
+
+  it('a new Pod gets its label keys of inter-Pod affinity in the selectors', () => {
+    const term = (labelSelector?: LabelSelector) => ({
+      topologyKey: 'zone',
+      labelSelector,
+      matchLabelKeys: ['app', 'none'],
+      mismatchLabelKeys: ['tenant'],
+    });
+    const pod = defaulted(
+      podOf({
+        affinity: {
+          podAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [term({ matchLabels: { a: 'b' } }), term()] },
+          podAntiAffinity: {
+            preferredDuringSchedulingIgnoredDuringExecution: [{ weight: 1, podAffinityTerm: term({}) }],
+          },
+        },
+      }),
+    );
+    pod.metadata.labels = { app: 'web', tenant: 't' };
+    podKind.prepareForCreate?.(pod, context);
+    const { podAffinity, podAntiAffinity } = pod.spec?.affinity ?? {};
+    const matchExpressions = [
+      { key: 'app', operator: 'In', values: ['web'] },
+      { key: 'tenant', operator: 'NotIn', values: ['t'] },
+    ];
+    expect(
+      podAffinity?.requiredDuringSchedulingIgnoredDuringExecution?.map(({ labelSelector }) => labelSelector),
+    ).toEqual([{ matchLabels: { a: 'b' }, matchExpressions }, undefined]);
+    expect(
+      podAntiAffinity?.preferredDuringSchedulingIgnoredDuringExecution?.[0]?.podAffinityTerm.labelSelector,
+    ).toEqual({ matchExpressions });
   });
 
   const disabled: Partial<PodSpec> = {

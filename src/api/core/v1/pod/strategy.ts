@@ -1,7 +1,15 @@
 /** The changes that the API server makes to a Pod on each write and delete. Source: pkg/registry/core/pod of v1.33 (behavior). */
 import { formatTime } from '../../../../machinery/time.ts';
 import type { DeleteOptions } from '../../../../ports/backend.ts';
-import type { Pod, PodCondition, PodStatus, PodTermination } from '../../../generated/types.ts';
+import type {
+  LabelSelectorRequirement,
+  Pod,
+  PodAffinity,
+  PodAffinityTerm,
+  PodCondition,
+  PodStatus,
+  PodTermination,
+} from '../../../generated/types.ts';
 import type { WriteContext } from '../../../kind.ts';
 import { sameValue } from './compare.ts';
 import { readAppArmorAnnotations } from './compatibility/app-armor.ts';
@@ -15,6 +23,7 @@ import { qosClass } from './status/qos.ts';
 export function preparePodForCreate(pod: Pod, context: WriteContext): void {
   pod.metadata.generation = 1;
   dropDisabledFields(pod);
+  addAffinityLabelKeys(pod);
   readAppArmorAnnotations(pod, context.warn);
   keepOlderStatuses(pod, undefined);
   pod.status = { phase: 'Pending', qosClass: qosClass(pod) };
@@ -30,6 +39,29 @@ export function preparePodForCreate(pod: Pod, context: WriteContext): void {
     ];
   }
 }
+
+/**
+ * Adds the Pod's own values of matchLabelKeys and mismatchLabelKeys to the selectors of its inter-Pod affinity, where clients see them and
+ * the scheduler reads them. Source: applyMatchLabelKeysAndMismatchLabelKeys (behavior).
+ */
+function addAffinityLabelKeys({ metadata: { labels = {} }, spec }: Pod): void {
+  const valuesOf = (keys: readonly string[], operator: string): LabelSelectorRequirement[] =>
+    keys.flatMap((key) => {
+      const value = Object.hasOwn(labels, key) ? labels[key] : undefined;
+      return value === undefined ? [] : [{ key, operator, values: [value] }];
+    });
+  const terms = [spec?.affinity?.podAffinity, spec?.affinity?.podAntiAffinity].flatMap(affinityTerms);
+  for (const { labelSelector, matchLabelKeys = [], mismatchLabelKeys = [] } of terms) {
+    const added = [...valuesOf(matchLabelKeys, 'In'), ...valuesOf(mismatchLabelKeys, 'NotIn')];
+    if (labelSelector === undefined || added.length === 0) continue;
+    labelSelector.matchExpressions = [...(labelSelector.matchExpressions ?? []), ...added];
+  }
+}
+
+const affinityTerms = (affinity: PodAffinity | undefined): PodAffinityTerm[] => [
+  ...(affinity?.requiredDuringSchedulingIgnoredDuringExecution ?? []),
+  ...(affinity?.preferredDuringSchedulingIgnoredDuringExecution ?? []).map(({ podAffinityTerm }) => podAffinityTerm),
+];
 
 export function preparePodForUpdate(pod: Pod, old: Pod): void {
   if (old.status === undefined) delete pod.status;

@@ -109,6 +109,17 @@ describe('the affinity of a Pod to other Pods', () => {
   const labelSelector = { matchLabels: { a: 'x' } };
   const invalidSelector = { matchExpressions: [{ key: 'a', operator: 'Is' }] };
   const NO_SELECTOR = 'Forbidden: must not be specified when labelSelector is not set';
+  it.each(['podAffinity', 'podAntiAffinity'] as const)('%s may have 1000 required terms', (kind) => {
+    const errors = (count: number) => {
+      const terms = Array.from({ length: count }, () => ({ topologyKey: 'zone', labelSelector }));
+      return errorsOf({ affinity: { [kind]: { requiredDuringSchedulingIgnoredDuringExecution: terms } } });
+    };
+    expect(errors(1000)).toEqual([]);
+    expect(errors(1001)).toEqual([
+      `spec.affinity.${kind}.requiredDuringSchedulingIgnoredDuringExecution: Too many: 1001: must have at most 1000 items`,
+    ]);
+  });
+
   it.each<[object, ...string[]]>([
     [{ topologyKey: 'zone', labelSelector, namespaces: ['a'], matchLabelKeys: ['k'], mismatchLabelKeys: ['l'] }],
     [

@@ -9,6 +9,7 @@ import {
   invalid,
   notSupported,
   required,
+  tooMany,
 } from '../../../../../machinery/field-error.ts';
 import { labelSelectorErrors } from '../../../../../machinery/labels.ts';
 import {
@@ -169,8 +170,12 @@ function validateNodeField({ key, operator, values = [] }: NodeSelectorRequireme
   return errors;
 }
 
+/** Upstream has no such limit. The scheduler compares each term with the Pods of all nodes. */
+const MAX_TERMS = 1000;
+
 const validatePodAffinity = (affinity: PodAffinity, path: string): FieldError[] =>
   allErrors(
+    tooManyTerms(affinity.requiredDuringSchedulingIgnoredDuringExecution, path),
     (affinity.requiredDuringSchedulingIgnoredDuringExecution ?? []).flatMap((term, index) =>
       validatePodTerm(term, `${path}.requiredDuringSchedulingIgnoredDuringExecution[${index}]`),
     ),
@@ -179,6 +184,11 @@ const validatePodAffinity = (affinity: PodAffinity, path: string): FieldError[] 
       return allErrors(weightErrors(term.weight, at), validatePodTerm(term.podAffinityTerm, `${at}.podAffinityTerm`));
     }),
   );
+
+const tooManyTerms = (terms: readonly PodAffinityTerm[] = [], path: string): FieldError[] =>
+  terms.length <= MAX_TERMS
+    ? []
+    : [tooMany(`${path}.requiredDuringSchedulingIgnoredDuringExecution`, terms.length, MAX_TERMS)];
 
 function validatePodTerm(term: PodAffinityTerm, path: string): FieldError[] {
   const mismatchLabelKeys = new Set(term.mismatchLabelKeys);

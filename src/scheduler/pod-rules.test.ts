@@ -1,7 +1,7 @@
-/** Tests that Pods with topology spread constraints wait until the numbers of Pods on the nodes let them fit. */
+/** Tests that Pods with rules about other Pods wait until the other Pods let them fit. */
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { Node, Pod } from '../api/generated/types.ts';
-import { NODES, PODS } from '../api/resources.ts';
+import { NAMESPACES, NODES, PODS } from '../api/resources.ts';
 import { type RegistryBackend, registryBackend, withInformers } from '../client/registry-fixture.ts';
 import { clientOf } from '../client/typed-client.ts';
 import { silentLog } from '../platform/silent-log.ts';
@@ -35,7 +35,7 @@ let stop: AbortController;
 const timers = createVirtualTimers();
 
 beforeEach(async () => {
-  backend = await registryBackend({ timers });
+  backend = await registryBackend({ timers, namespaces: ['a', 'b'] });
   stop = new AbortController();
 });
 afterEach(() => stop.abort());
@@ -96,4 +96,30 @@ test.each<[string, () => Promise<unknown>]>([
   await change();
   await settled();
   expect(shown()).toContain('y:a');
+});
+
+test('a Pod that fits only beside another is bound once the other runs, or once labels change', async () => {
+  const near = (labelSelector: object, namespaceSelector?: object) => ({
+    affinity: {
+      podAffinity: {
+        requiredDuringSchedulingIgnoredDuringExecution: [{ topologyKey: HOST, labelSelector, namespaceSelector }],
+      },
+    },
+  });
+  const other = { ...pod('o', { nodeName: 'b' }), metadata: { name: 'o', namespace: 'b', labels: { app: 'web' } } };
+  const byNamespace = near({ matchLabels: { app: 'web' } }, { matchLabels: { team: 'red' } });
+  await start(
+    [node('a'), node('b')],
+    [pod('x', near({ matchLabels: { role: 'cache' } })), pod('y', byNamespace), other],
+  );
+  expect(shown()).toBe('o:b x: y:');
+  await backend.set(PODS, {
+    ...pod('z', { nodeName: 'b' }),
+    metadata: { name: 'z', namespace: 'a', labels: { role: 'cache' } },
+  });
+  await settled();
+  expect(shown()).toBe('o:b x:b y: z:b');
+  await backend.patch(NAMESPACES, undefined, 'b', MERGE, { metadata: { labels: { team: 'red' } } });
+  await settled();
+  expect(shown()).toBe('o:b x:b y:b z:b');
 });
