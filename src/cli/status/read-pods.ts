@@ -19,7 +19,7 @@ import { lifeOf, transitionsOf } from '../records.ts';
 import { mayNotReadPods } from '../refusals.ts';
 import { type EngineStart, recentStart, unreportedNode } from '../service/engine-start.ts';
 import { explain } from '../why/explain.ts';
-import { readUnboundClaims } from '../why/needs/read-claims.ts';
+import { unboundClaimsReader } from '../why/needs/read-claims.ts';
 import { entryNeedsReader } from '../why/needs/read-entry-needs.ts';
 import { mayBeCut, rebootOf } from '../why/stops/reboot.ts';
 import { controllerOf, type EntryNeed, type Living } from '../why/subject.ts';
@@ -78,11 +78,12 @@ export async function readPods(options: ReadPodsOptions): Promise<PodReading> {
   const doubtful = suspects.filter((pod) => !(isReplaced(pod) && settled.has(jobOf(pod) ?? '')));
   if (doubtful.length === 0) return { pods, unwell: [], namespace, unread: [...unread] };
   const rebootedAtOf = rebootReader(client);
+  const unboundClaimsOf = unboundClaimsReader(client);
   const found = await inTurns(doubtful, async (pod) => {
     const [transitions, rebootedAt, unboundClaims] = await Promise.all([
       stepsOf(client, pod, unread),
       rebootedAtOf(pod),
-      readUnboundClaims(client, pod),
+      unboundClaimsOf(pod),
     ]);
     const entryNeeds = needs.get(pod);
     const read = { transitions, events: eventsOf(pod), otherPods: pods, rebootedAt, unboundClaims, entryNeeds };

@@ -27,6 +27,7 @@ export interface Case {
   nodes?: Node[];
   otherPods?: Pod[];
   unboundClaims?: Living['unboundClaims'];
+  boundVolumes?: Living['boundVolumes'];
   entryNeeds?: Living['entryNeeds'];
   manifest?: string;
   workload?: Living['workload'];
@@ -138,6 +139,7 @@ export function explains(cases: Record<string, Case>): void {
         nodes: given.nodes,
         otherPods: given.otherPods,
         unboundClaims: given.unboundClaims,
+        boundVolumes: given.boundVolumes,
         entryNeeds: given.entryNeeds,
         manifest: given.manifest,
         workload: given.workload,

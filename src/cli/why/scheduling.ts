@@ -8,7 +8,7 @@ import { hostPortsTakenBy } from '../../scheduling/host-ports.ts';
 import { allocatableOf, wantedBy } from '../../scheduling/node-resources.ts';
 import { claimNamesOf } from '../../scheduling/volume-claims.ts';
 import { amountText } from './amounts.ts';
-import { CLAIM_ADVICE, NO_VOLUME, UNBOUND } from './needs/claim-advice.ts';
+import { CLAIM_ADVICE, NO_VOLUME, UNBOUND, VOLUME_CONFLICT } from './needs/claim-advice.ts';
 import { type UnboundFinding, unboundFinding } from './needs/claims.ts';
 import {
   type Action,
@@ -139,6 +139,9 @@ function obstacleOf(pod: Pod): RegExp | undefined {
 
 /** Returns whether the scheduler's message calls a host port the main obstacle of the Pod. */
 export const waitsForPort = (pod: Pod): boolean => obstacleOf(pod) === NO_FREE_PORT;
+
+/** Returns whether the scheduler's message calls the place of a volume the main obstacle of the Pod. */
+export const hasDistantVolume = (pod: Pod): boolean => obstacleOf(pod) === VOLUME_CONFLICT;
 
 /**
  * Returns whether the Pod may wait for claims that are not bound: the scheduler's message calls them the main obstacle, or there is no

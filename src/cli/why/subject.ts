@@ -4,6 +4,7 @@ import type {
   CoreV1Event,
   Node,
   OwnerReference,
+  PersistentVolume,
   PersistentVolumeClaim,
   Pod,
   PodCondition,
@@ -32,6 +33,8 @@ export interface Subject {
   otherPods?: readonly Pod[] | undefined;
   /** The claims of the Pod that are not bound; undefined if the Pod does not wait for claims, or if they were not read. */
   unboundClaims?: readonly UnboundClaim[] | undefined;
+  /** The PersistentVolumes of the Pod, if one of them keeps it from a node; undefined if none does, or if they cannot be read. */
+  boundVolumes?: readonly PersistentVolume[] | undefined;
   /** The objects and keys that the environment of the defer containers needs and that do not exist; undefined if they were not read. */
   entryNeeds?: readonly EntryNeed[] | undefined;
   /** Undefined if the node has reported its state since its engine started, or if this is not known. */
@@ -65,6 +68,8 @@ export interface UnboundClaim {
   events: readonly CoreV1Event[];
   /** The class of the claim; undefined if it has none, or if the class does not exist or cannot be read. */
   storageClass?: StorageClass | undefined;
+  /** All PersistentVolumes; undefined if the class creates volumes, or if the user may not read them. */
+  volumes?: readonly PersistentVolume[] | undefined;
 }
 
 export interface EntryNeed {

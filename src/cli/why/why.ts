@@ -22,7 +22,7 @@ import { resolveTarget, type Target, type TargetOptions } from '../target.ts';
 import { explainWorkload } from '../workloads/why-workload.ts';
 import { workloadName } from '../workloads/workloads.ts';
 import { explain } from './explain.ts';
-import { readUnboundClaims } from './needs/read-claims.ts';
+import { readBoundVolumes, unboundClaimsReader } from './needs/read-claims.ts';
 import { entryNeedsReader } from './needs/read-entry-needs.ts';
 import { waitsForPort } from './scheduling.ts';
 import { mayBeCut, rebootOf } from './stops/reboot.ts';
@@ -55,23 +55,26 @@ async function explainLife(target: Target, life: PodLife, workload?: WorkloadRef
   const { client, hints, engineFolder } = target;
   const { name, namespace, uid, pod, records } = life;
   const nodeName = pod === undefined ? records.at(-1)?.nodeName : pod.spec?.nodeName;
-  const [events, lastLines, nodes, pullSecrets, otherPods, rebootedAt, unboundClaims, entryNeeds] = await Promise.all([
-    eventsOf(client, namespace, uid),
-    pod === undefined ? {} : lastLinesOf(client, pod),
-    nodesOf(client, nodeName),
-    pod && readPullSecrets(client, pod),
-    pod && waitsForPort(pod) ? podsOf(client) : undefined,
-    pod !== undefined && nodeName !== undefined && mayBeCut(pod) ? rebootOf(client, nodeName) : undefined,
-    pod && readUnboundClaims(client, pod),
-    pod && entryNeedsReader(client)(pod),
-  ]);
+  const [events, lastLines, nodes, pullSecrets, otherPods, rebootedAt, unboundClaims, boundVolumes, entryNeeds] =
+    await Promise.all([
+      eventsOf(client, namespace, uid),
+      pod === undefined ? {} : lastLinesOf(client, pod),
+      nodesOf(client, nodeName),
+      pod && readPullSecrets(client, pod),
+      pod && waitsForPort(pod) ? podsOf(client) : undefined,
+      pod !== undefined && nodeName !== undefined && mayBeCut(pod) ? rebootOf(client, nodeName) : undefined,
+      pod && unboundClaimsReader(client)(pod),
+      pod && readBoundVolumes(client, pod),
+      pod && entryNeedsReader(client)(pod),
+    ]);
   const node = pod?.spec?.nodeName === undefined && pod !== undefined ? undefined : nodes?.[0];
   const transitions = transitionsOf(records);
   const now = Date.now();
   const engine = node && engineFolder !== undefined ? engineStartOf(engineFolder, now) : undefined;
   const unreported = node && engine && unreportedNode(node, engine);
-  const cluster = { node, nodes, pullSecrets, otherPods, unboundClaims, entryNeeds, unreported, rebootedAt };
-  const read = { ...cluster, events, lastLines, transitions };
+  const claims = { unboundClaims, boundVolumes };
+  const cluster = { node, nodes, pullSecrets, otherPods, entryNeeds, unreported, rebootedAt };
+  const read = { ...cluster, ...claims, events, lastLines, transitions };
   const isLocal = pod !== undefined && engineFolder !== undefined;
   const manifest = isLocal ? await manifestOf(pod, engineFolder, now) : undefined;
   const ofPod = explain({ name, namespace, pod, ...read, manifest: manifest?.path, workload, hints, now });

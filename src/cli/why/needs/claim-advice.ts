@@ -3,11 +3,13 @@
  * (src/node/volumes/claim.ts). Pure.
  */
 import { claimNamesOf } from '../../../scheduling/volume-claims.ts';
-import { type Action, type Advice, conditionOf, eventOf, type Living, oneLine } from '../subject.ts';
+import { isReachable } from '../../../scheduling/volume-search.ts';
+import { type Action, type Advice, conditionOf, eventOf, type Living, listed, oneLine } from '../subject.ts';
 import { claimTemplate, replacePod } from './claim-template.ts';
 import type { Finding, Needing } from './objects.ts';
 
 export const NO_VOLUME = /available persistent volumes/;
+export const VOLUME_CONFLICT = /volume node affinity/;
 export const UNBOUND = /unbound immediate PersistentVolumeClaims/;
 /** Matches the message about a claim that has the name that an ephemeral volume needs, but another owner or none. */
 const FOREIGN = /PVC [^/ ]+\/(\S+) was not created for pod/;
@@ -19,7 +21,7 @@ const DELETED_FROM_TEMPLATE =
 /** Patterns for the scheduler's message, each with actions. */
 export const CLAIM_ADVICE: readonly [RegExp, ...Advice[]][] = [
   // This pattern precedes that of node affinity, which would also match the message.
-  [/volume node affinity/, aboutClaims('the volume of a claim is on another node: see which one')],
+  [VOLUME_CONFLICT, aboutDistantVolumes],
   [NO_VOLUME, aboutClaims('create a PersistentVolume that fits the claim: see what it requests')],
   [
     /ReadWriteOncePod/,
@@ -44,6 +46,22 @@ export const CLAIM_ADVICE: readonly [RegExp, ...Advice[]][] = [
   ],
   [UNBOUND, aboutClaims('see why a claim is not bound')],
 ];
+
+/** Names the volumes that a node cannot use; the claims if the volumes are not known. */
+function aboutDistantVolumes(subject: Living): Action {
+  const { boundVolumes = [], nodes, hints } = subject;
+  const names = boundVolumes
+    .filter((volume) =>
+      nodes === undefined ? volume.spec?.nodeAffinity !== undefined : !nodes.every((node) => isReachable(volume, node)),
+    )
+    .map(({ metadata }) => metadata.name);
+  if (names.length === 0) return aboutClaims('the volume of a claim is on another node: see which one')(subject);
+  const one = names.length === 1;
+  return {
+    description: `the PersistentVolume${one ? '' : 's'} ${listed(names)} ${one ? 'is on another node' : 'are on other nodes'}: see which ${one ? 'one' : 'ones'} (Node Affinity)`,
+    command: hints.kubectl(`describe pv ${names.join(' ')}`),
+  };
+}
 
 /** Returns advice to look at the claims. `fromTemplate`: the description for a claim that a controller creates again after its deletion. */
 function aboutClaims(description: string, fromTemplate = description): Advice {

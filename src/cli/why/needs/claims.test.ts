@@ -64,7 +64,7 @@ explains({
     ...of(
       { storageClassName: 'x', event: ['ProvisioningFailed', 'storageclass.storage.k8s.io "x" not found'] },
       ', because its StorageClass x does not exist',
-      /^create the StorageClass, or delete the claim and create it again with the storageClassName of one that exists; see which ones exist: kubectl get storageclass$/,
+      /^create the StorageClass or, by hand, a PersistentVolume of this class, or delete the claim and create it again with the storageClassName of one that exists; see which ones exist: kubectl get storageclass$/,
     ),
     evidence: [
       'PersistentVolumeClaim data: Event ProvisioningFailed, 3.00s ago: storageclass.storage.k8s.io "x" not found',
@@ -183,7 +183,9 @@ const classless = (name: string, remedy: string, given: Partial<Case>): Case => 
     }),
   ],
   sentence: `p is not scheduled: its PersistentVolumeClaim ${name} is not bound, because its StorageClass x does not exist.`,
-  advice: new RegExp(`^create the StorageClass, or ${remedy}; see which ones exist: kubectl get storageclass$`),
+  advice: new RegExp(
+    `^create the StorageClass or, by hand, a PersistentVolume of this class, or ${remedy}; see which ones exist: kubectl get storageclass$`,
+  ),
   ...given,
 });
 const waitsWith = (text: string, advice: RegExp, given: Partial<Case>): Case => ({

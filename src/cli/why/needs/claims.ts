@@ -1,8 +1,9 @@
 /** Explains why PersistentVolumeClaims are not bound. Pure. */
-import type { CoreV1Event } from '../../../api/generated/types.ts';
+import type { CoreV1Event, Node, PersistentVolume, PersistentVolumeClaim } from '../../../api/generated/types.ts';
 import { NO_PROVISIONER, SELECTED_NODE } from '../../../scheduling/volume-claims.ts';
 import { type Action, eventLine, eventOf, type Living, oneLine, type UnboundClaim } from '../subject.ts';
 import { replaceClaim } from './claim-template.ts';
+import { isReleased, misfit, misfits } from './unfit-volumes.ts';
 
 export interface UnboundFinding {
   /** A clause that names each claim and why it is not bound. */
@@ -27,26 +28,53 @@ const replaceOr =
   (claim, about) =>
     seeClaim(`${other}, or ${replaceClaim(about.pod, claim, part)}: ${hint}`)(claim, about);
 
-const CREATE_VOLUME = seeClaim('create a PersistentVolume that fits the claim: see what it requests');
+const CREATE_VOLUME = 'create a PersistentVolume that fits the claim';
 const SEE_CLASSES: Cause['action'] = (claim, { pod, hints }) => ({
-  description: `create the StorageClass, or ${replaceClaim(pod, claim, 'the storageClassName of one that exists')}; see which ones exist`,
+  description: `create the StorageClass or, by hand, a PersistentVolume of this class, or ${replaceClaim(pod, claim, 'the storageClassName of one that exists')}; see which ones exist`,
   command: hints.kubectl('get storageclass'),
 });
 
+interface Unbound extends UnboundClaim {
+  /** The nodes of which one must be able to use the volume; undefined if the claim is bound without regard to nodes. */
+  nodes: readonly Node[] | undefined;
+}
+
+/** `end`: the rest of the clause that no volume fits. */
+function noVolume({ claim, volumes, nodes }: Unbound, end: string, action = CREATE_VOLUME): Cause {
+  const own = volumes?.filter((volume) => classOf(volume) === classOf(claim)) ?? [];
+  const list = misfits(own, claim, nodes);
+  const reuse = own.some(isReleased)
+    ? ', or remove the spec.claimRef of one that is Released, to use it with the files that it has'
+    : '';
+  return {
+    why: `no PersistentVolume ${end}${list && `: ${list}`}`,
+    action: seeClaim(`${action}${reuse}: see what it requests`),
+  };
+}
+
+const classOf = ({ spec }: PersistentVolume | PersistentVolumeClaim): string => spec?.storageClassName ?? '';
+
+/** A claim for a volume that is created by hand may have a class that exists only as a name. */
+function noClass(unbound: Unbound, name: string): Cause {
+  const { claim, volumes } = unbound;
+  if (volumes?.some((volume) => classOf(volume) === classOf(claim)))
+    return noVolume(
+      unbound,
+      `of its class ${name} fits it`,
+      'create a PersistentVolume of this class that fits the claim, or the StorageClass',
+    );
+  const none = volumes === undefined ? '' : ', and no PersistentVolume has this class';
+  return { why: `its StorageClass ${name} does not exist${none}`, action: SEE_CLASSES };
+}
+
 /** Patterns for messages of Events. Source: src/controllers/persistent-volumes/claims.ts. */
-const MESSAGES: readonly [RegExp, (found: RegExpExecArray) => Cause][] = [
-  [
-    /^storageclass\.storage\.k8s\.io "(.*)" not found$/,
-    ([, name]) => ({ why: `its StorageClass ${name} does not exist`, action: SEE_CLASSES }),
-  ],
+const MESSAGES: readonly [RegExp, (found: RegExpExecArray, unbound: Unbound) => Cause][] = [
+  [/^storageclass\.storage\.k8s\.io "(.*)" not found$/, ([, name = ''], unbound) => noClass(unbound, name)],
   [
     /^no persistent volumes available .* no storage class is set$/,
-    () => ({ why: 'no PersistentVolume fits it, and it has no storageClassName', action: CREATE_VOLUME }),
+    (_, unbound) => noVolume(unbound, 'fits it, and it has no storageClassName'),
   ],
-  [
-    /^no volume plugin matched name: /,
-    () => ({ why: 'no PersistentVolume fits it, and its StorageClass creates none', action: CREATE_VOLUME }),
-  ],
+  [/^no volume plugin matched name: /, (_, unbound) => noVolume(unbound, 'fits it, and its StorageClass creates none')],
   [
     /^Cannot bind to requested volume "(.*?)": (.*)$/,
     ([, name, mismatch]) => ({
@@ -70,27 +98,34 @@ const MESSAGES: readonly [RegExp, (found: RegExpExecArray) => Cause][] = [
   ],
 ];
 
-function causeOf({ claim, events, storageClass }: UnboundClaim, lacksVolume: boolean): Cause | undefined {
+function causeOf(unbound: Unbound, lacksVolume: boolean): Cause | undefined {
+  const { claim, events, storageClass } = unbound;
   const message = oneLine(eventOf({ events }, REASONS)?.message);
   for (const [pattern, cause] of MESSAGES) {
     const found = pattern.exec(message);
-    if (found !== null) return cause(found);
+    if (found !== null) return cause(found, unbound);
   }
   const named = claim.spec?.volumeName;
-  if (named)
-    return {
-      why: `the PersistentVolume ${named} that its spec.volumeName names does not exist, or is not free`,
-      action: (_, { hints }) => ({
-        description: 'create this PersistentVolume, or delete the other claim that uses it: see whether it exists',
-        command: hints.kubectl(`get pv ${named}`),
-      }),
-    };
+  if (named) return namedVolume(unbound, named);
   if (lacksVolume)
-    return {
-      why: `no PersistentVolume fits it${storageClass === undefined ? '' : `, and its StorageClass ${claim.spec?.storageClassName} creates none`}`,
-      action: CREATE_VOLUME,
-    };
+    return noVolume(
+      unbound,
+      `fits it${storageClass === undefined ? '' : `, and its StorageClass ${classOf(claim)} creates none`}`,
+    );
   return message === '' ? undefined : { why: message, action: seeClaim('see the claim') };
+}
+
+function namedVolume({ claim, volumes, nodes }: Unbound, name: string): Cause {
+  const volume = volumes?.find(({ metadata }) => metadata.name === name);
+  const phrase = volume && misfit(volume, claim, nodes);
+  const problem = phrase ?? `does not exist${volumes !== undefined && volume === undefined ? '' : ', or is not free'}`;
+  return {
+    why: `the PersistentVolume ${name} that its spec.volumeName names ${problem}`,
+    action: (_, { hints }) => ({
+      description: 'create this PersistentVolume, or delete the other claim that uses it: see whether it exists',
+      command: hints.kubectl(`get pv ${name}`),
+    }),
+  };
 }
 
 /** Whether the claim waits until the scheduler has chosen a node for its Pod. If the class is not known, an Event decides. */
@@ -116,7 +151,10 @@ export function unboundFinding(subject: Living, lacksVolume: boolean): UnboundFi
   const certain = candidates.filter(({ storageClass }) => storageClass !== undefined);
   const unbound = lacksVolume && certain.length > 0 ? certain : candidates;
   if (unbound.length === 0) return undefined;
-  const causes = unbound.map((each) => ({ name: each.claim.metadata.name, cause: causeOf(each, lacksVolume) }));
+  const causes = unbound.map((each) => ({
+    name: each.claim.metadata.name,
+    cause: causeOf({ ...each, nodes: waitsForPod(each) ? subject.nodes : undefined }, lacksVolume),
+  }));
   return {
     cause: causes
       .map(
