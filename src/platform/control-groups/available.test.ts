@@ -10,9 +10,12 @@ const OTHER = '24 1 0:22 / /sys rw,nosuid - sysfs sysfs rw\n25 1 0:23 / /cgroup 
 const HEADER = '#subsys_name\thierarchy\tnum_cgroups\tenabled\n';
 const IN_V1 = `${HEADER}cpu\t1\t75\t1\ncpuacct\t1\t75\t1\nmemory\t4\t3\t1\ndevices\t5\t3\t0\npids\t8\t3\t1\nhugetlb\t0\t3\t1\n`;
 const IN_V2 = `${HEADER}cpu\t0\t75\t1\nmemory\t0\t3\t1\npids\t0\t3\t1\n`;
-const MOUNT_V1 =
+const mountV1 = (...options: string[]): string =>
+  `mountpoint -q /sys/fs/cgroup || mount -t tmpfs cgroup /sys/fs/cgroup; for c in ${options.join(' ')}; ` +
   // biome-ignore lint/suspicious/noTemplateCurlyInString: the placeholders are those of a shell.
-  'mountpoint -q /sys/fs/cgroup || mount -t tmpfs cgroup /sys/fs/cgroup; for c in cpu,cpuacct memory pids; do mkdir -p /sys/fs/cgroup/${c%%,*}; mount -t cgroup -o $c cgroup /sys/fs/cgroup/${c%%,*}; done';
+  'do d=${c##*name=}; d=/sys/fs/cgroup/${d%%,*}; mkdir -p $d; mount -t cgroup -o $c cgroup $d; done';
+const MOUNT_V1 = mountV1('cpu,cpuacct', 'memory', 'pids');
+const memberships = '9:name=systemd:/\n8:pids:/a:name=b:/\n1:cpu,cpuacct:/\n0::/\n';
 
 test.each<[string, string, string | undefined, string]>([
   ['a hierarchy of version 1', V1, undefined, IN_V1],
@@ -20,7 +23,7 @@ test.each<[string, string, string | undefined, string]>([
   ['version 2', V2, 'cpuset cpu io memory hugetlb pids\n', IN_V2],
   ['version 2 without memory, as on a Raspberry Pi', V2, 'cpuset cpu io pids\n', IN_V2],
 ])('runc can run containers on a machine with %s', (_, mountinfo, offered, hierarchies) => {
-  expect(controlGroupProblem({}, { mountinfo, offered, hierarchies })).toBeUndefined();
+  expect(controlGroupProblem({}, { mountinfo, offered, hierarchies, memberships })).toBeUndefined();
 });
 
 const MOUNT_V2 = asRoot('mount -t cgroup2 cgroup2 /sys/fs/cgroup', {});
@@ -41,8 +44,16 @@ test.each<[string, string, string | undefined, string, string, string]>([
     `mount them as root with '${MOUNT_V1}', or boot with the kernel parameter cgroup_no_v1=all, ${container}`,
   ],
   [
+    'no mount of version 1, in which systemd has a hierarchy without controllers',
+    OTHER,
+    undefined,
+    IN_V1,
+    NONE,
+    `mount them as root with '${mountV1('cpu,cpuacct', 'memory', 'pids', 'none,name=systemd')}', or boot with the kernel parameter cgroup_no_v1=all, ${container}`,
+  ],
+  [
     'version 2, but controllers in version 1',
-    V1 + V2,
+    SYSTEMD + V1 + V2,
     'hugetlb\n',
     IN_V1,
     LACKING,
@@ -57,10 +68,10 @@ test.each<[string, string, string | undefined, string, string, string]>([
     `boot without the kernel parameter cgroup_disable, ${container}`,
   ],
 ])('runc cannot run containers on a machine with %s', (_, mountinfo, offered, hierarchies, what, advice) => {
-  expect(controlGroupProblem({}, { mountinfo, offered, hierarchies })).toEqual({ what, advice });
+  expect(controlGroupProblem({}, { mountinfo, offered, hierarchies, memberships })).toEqual({ what, advice });
 });
 
 test('the mount is advised with sudo to a user who has typed it', () => {
-  const facts = { mountinfo: OTHER, offered: undefined, hierarchies: IN_V2 };
+  const facts = { mountinfo: OTHER, offered: undefined, hierarchies: IN_V2, memberships };
   expect(controlGroupProblem({ SUDO_UID: '1000' }, facts)?.advice).toContain("'sudo mount -t cgroup2 ");
 });

@@ -15,6 +15,8 @@ export interface ControlGroupFacts {
   offered: string | undefined;
   /** The content of /proc/cgroups; empty if the kernel has no such file. */
   hierarchies: string;
+  /** The content of /proc/self/cgroup. */
+  memberships: string;
 }
 
 export interface ControlGroupProblem {
@@ -32,13 +34,14 @@ export function controlGroupProblem(
   env: NodeJS.ProcessEnv = process.env,
   facts = readFacts(),
 ): ControlGroupProblem | undefined {
-  const { mountinfo, offered, hierarchies } = facts;
+  const { mountinfo, offered, hierarchies, memberships } = facts;
   const mounted = offered === undefined ? controllersOfMounts(mountinfo) : offered.trim().split(' ');
   if (USED.some((name) => mounted.includes(name))) return undefined;
   const groups = v1Groups(hierarchies);
   const isV1 = groups.some((group) => group.some((name) => USED.includes(name)));
+  const options = [...groups.map((names) => names.join()), ...unmountedNames(memberships, mountinfo)];
   // If something is already mounted at the root, for example by systemd, another mount would hide the hierarchies below it.
-  const mountV1 = `mountpoint -q ${CGROUP_ROOT} || mount -t tmpfs cgroup ${CGROUP_ROOT}; for c in ${groups.map((names) => names.join()).join(' ')}; do mkdir -p ${CGROUP_ROOT}/\${c%%,*}; mount -t cgroup -o $c cgroup ${CGROUP_ROOT}/\${c%%,*}; done`;
+  const mountV1 = `mountpoint -q ${CGROUP_ROOT} || mount -t tmpfs cgroup ${CGROUP_ROOT}; for c in ${options.join(' ')}; do d=\${c##*name=}; d=${CGROUP_ROOT}/\${d%%,*}; mkdir -p $d; mount -t cgroup -o $c cgroup $d; done`;
   const reboot = 'or boot with the kernel parameter cgroup_no_v1=all';
   if (offered !== undefined)
     return {
@@ -60,6 +63,15 @@ export function controlGroupProblem(
 const controllersOfMounts = (mountinfo: string): string[] =>
   [...mountinfo.matchAll(/ - cgroup \S+ (\S+)$/gm)].flatMap(([, options = '']) => options.split(','));
 
+/**
+ * Returns the mount options of the hierarchies of version 1 that have a name instead of controllers, such as that of systemd, and are not
+ * mounted. containerd reports no metrics of a container while a hierarchy of its processes is not mounted.
+ */
+const unmountedNames = (memberships: string, mountinfo: string): string[] =>
+  [...memberships.matchAll(/^\d+:(name=[^:,]+):/gm)].flatMap(([, name = '']) =>
+    controllersOfMounts(mountinfo).includes(name) ? [] : [`none,${name}`],
+  );
+
 function v1Groups(hierarchies: string): string[][] {
   const groups = new Map<string, string[]>();
   for (const line of hierarchies.split('\n')) {
@@ -74,6 +86,7 @@ const readFacts = (): ControlGroupFacts => ({
   mountinfo: readFileSync('/proc/self/mountinfo', 'utf8'),
   offered: readIfPresent(join(CGROUP_ROOT, 'cgroup.controllers')),
   hierarchies: readIfPresent('/proc/cgroups') ?? '',
+  memberships: readIfPresent('/proc/self/cgroup') ?? '',
 });
 
 function readIfPresent(path: string): string | undefined {
