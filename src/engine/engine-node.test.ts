@@ -18,9 +18,13 @@ test.each([
   else expect(check).toThrow(cause);
 });
 
-test('--resolv-conf is refused if the file does not exist', () => {
-  expect(() => checkResolvConf({ resolvConf: '/nonexistent/resolv.conf' })).toThrow(
-    "--resolv-conf /nonexistent/resolv.conf does not exist: give an existing file, or '' for the machine's configuration",
-  );
+test('--resolv-conf is refused if the file does not exist or is a folder', () => {
+  for (const [resolvConf, problem] of [
+    ['/nonexistent/resolv.conf', 'does not exist'],
+    ['/etc', 'is a folder'],
+  ] as const)
+    expect(() => checkResolvConf({ resolvConf })).toThrow(
+      `--resolv-conf ${resolvConf} ${problem}: give an existing file, or '' for the machine's configuration`,
+    );
   for (const resolvConf of ['', '/etc/hosts']) expect(() => checkResolvConf({ resolvConf })).not.toThrow();
 });

@@ -1,6 +1,7 @@
 /** Checks settings of the node, reads its capacity, and creates its pressure, DNS and shutdown for the engine. */
-import { existsSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { readProblem } from '../machinery/read-problem.ts';
 import { type Dns, startDns } from '../network/dns/dns.ts';
 import type { NodeAgent } from '../node/agent.ts';
 import type { NodeAgentOptions } from '../node/agent-options.ts';
@@ -45,12 +46,16 @@ export function checkPodGroups(
   );
 }
 
-/** Throws a UserError if the file that --resolv-conf names does not exist. An empty option stands for the machine's file. */
+/** Throws a UserError if the file that --resolv-conf names cannot be read. An empty option stands for the machine's file. */
 export function checkResolvConf({ resolvConf }: Pick<Settings, 'resolvConf'>): void {
-  if (resolvConf !== '' && !existsSync(resolvConf))
+  if (resolvConf === '') return;
+  try {
+    readFileSync(resolvConf);
+  } catch (error) {
     throw new UserError(
-      `--resolv-conf ${resolvConf} does not exist: give an existing file, or '' for the machine's configuration`,
+      `--resolv-conf ${resolvConf} ${readProblem(error)}: give an existing file, or '' for the machine's configuration`,
     );
+  }
 }
 
 export const agentSettings = (settings: Settings, { cgroupDriver, sandboxImages }: EngineRuntime) =>
