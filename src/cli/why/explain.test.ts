@@ -1062,6 +1062,18 @@ explains({
     evidence: ['defer container one: could not start, its image Foo:1 is not a valid image name'],
     advice: /\nfor later Pods, an image name is .* with a PATH in lower case/,
   },
+  'an ephemeral container whose image cannot be pulled': {
+    spec: { ephemeralContainers: [container('debug', { image: 'busybux:1' })] },
+    status: {
+      phase: 'Running',
+      conditions: READY,
+      containerStatuses: [running('app')],
+      ephemeralContainerStatuses: [waiting('debug', 'ErrImagePull', 'docker.io/library/busybux:1: not found')],
+    },
+    sentence: 'p runs, but the image busybux:1 of its ephemeral container debug cannot be pulled (not found).',
+    evidence: ['ErrImagePull: docker.io/library/busybux:1: not found', 'its other containers are not affected'],
+    advice: /\nif the name is wrong, add another ephemeral container: this one stays until the Pod is recreated$/,
+  },
   'an ephemeral container whose image name is not valid': {
     metadata: {
       ownerReferences: [{ apiVersion: 'apps/v1', kind: 'StatefulSet', name: 'db', uid: 'u', controller: true }],

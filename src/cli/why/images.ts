@@ -27,18 +27,26 @@ export function missingImage(subject: Living, shown: Shown): Explanation {
   const { reference: image, volume } = wantedImage(subject.pod, shown);
   if (hasInvalidName(shown.status)) return invalidName(subject, shown);
   const later = laterImages(subject, shown);
+  // A Pod runs without its ephemeral containers, which can be neither changed nor removed.
+  const isExtra = shown.kind === 'ephemeral' && volume === undefined;
+  const what = `the image ${image} of its ${volume === undefined ? called(shown) : `volume ${volume.name}`}`;
   return {
-    sentence: `${subject.name} waits for the image ${image} of its ${volume === undefined ? called(shown) : `volume ${volume.name}`}: it ${noImage(subject, shown)}.`,
+    sentence: `${subject.name} ${isExtra ? `runs, but ${what}` : `waits for ${what}: it`} ${noImage(subject, shown)}.`,
     evidence: [
       ...imageEvidence(subject, shown, reason, message),
       ...later.map(
         (each) =>
           `${called(each)} waits for this, and its image ${wantedImage(subject.pod, each).reference} is not on the node either`,
       ),
+      ...(isExtra ? ['its other containers are not affected'] : []),
     ],
-    actions: imageActions(subject, [shown, ...later]),
+    actions: [...imageActions(subject, [shown, ...later]), ...(isExtra ? [addAnother] : [])],
   };
 }
+
+const addAnother: Action = {
+  description: 'if the name is wrong, add another ephemeral container: this one stays until the Pod is recreated',
+};
 
 /**
  * Returns the containers that have not started yet, and whose images will be missing, too, because the node is offline or may not pull
