@@ -336,3 +336,19 @@ test('lifepod status reports no trouble of a Pod while its node has not reported
   expect(podTrouble(subjectOf('kept', { node, unreported }))).toBeUndefined();
   expect(podTrouble(subjectOf('failed', { node, unreported }))?.reason).toBe('Error');
 });
+
+test('a missing image is a trouble since the first failed pull after the last start of the container', () => {
+  const step = (type: Transition['type'], secondsAgo: number): Transition => ({
+    key: `${secondsAgo}`,
+    at: now - secondsAgo * 1000,
+    type,
+    container: subjectOf('no-image').pod.spec?.containers[0]?.name ?? '',
+    attempt: 0,
+  });
+  const failed = [step('PullFailed', 9), step('PullFailed', 5)];
+  const transitions = [step('PullFailed', 90), step('Started', 80), ...failed];
+  expect(podTrouble(subjectOf('no-image', { transitions }))?.since).toBe(now - 9000);
+  expect(podTrouble(subjectOf('no-image', { transitions: [step('PullFailed', 90), ...failed] }))?.since).toBe(
+    now - 90_000,
+  );
+});

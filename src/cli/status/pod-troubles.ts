@@ -226,10 +226,13 @@ const STREAK_MILLIS = 15 * 60_000;
 /** Returns the time of the first failure in the latest series of failures of the container. */
 function failingSince({ transitions }: Living, container: string): Millis | undefined {
   let since: Millis | undefined;
-  for (const step of transitions.filter((each) => each.container === container).sort((a, b) => b.at - a.at)) {
-    const isFailure = step.type === 'BackOff' || step.type === 'PullFailed';
-    if (isFailure && (since === undefined || since - step.at < STREAK_MILLIS)) since = step.at;
-    else if (isFailure || step.type === 'Pulled') break;
+  const steps = transitions.filter((each) => each.container === container).sort((a, b) => b.at - a.at);
+  const isFailure = ({ type }: Transition): boolean => type === 'BackOff' || type === 'PullFailed';
+  // A container that starts has its image, which may have been loaded instead of pulled. One that keeps restarting starts each time.
+  const ends = steps.find(isFailure)?.type === 'PullFailed' ? ['Pulled', 'Started'] : ['Pulled'];
+  for (const step of steps) {
+    if (isFailure(step) && (since === undefined || since - step.at < STREAK_MILLIS)) since = step.at;
+    else if (isFailure(step) || ends.includes(step.type)) break;
   }
   return since;
 }
