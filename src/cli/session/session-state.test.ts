@@ -5,7 +5,6 @@ import {
   exitCodeOf,
   firstFailure,
   giveUp,
-  isCut,
   isOver,
   OBSTACLE_MILLIS,
   type Obstructed,
@@ -50,25 +49,8 @@ function state(pods: Pod[], jobs: Job[] = [], more: Partial<SessionState> & { go
       objects.map((object) => [object.metadata.uid ?? '', { object, isGone: gone.includes(object.metadata.name) }]),
     );
   const ending = new Set([...pods, ...jobs].map(({ metadata }) => metadata.uid ?? ''));
-  return { isComplete: true, hasEndless: false, ending, pods: seen(pods), jobs: seen(jobs), ...rest };
+  return { isComplete: true, hasEndless: false, ending, pods: seen(pods), jobs: seen(jobs), cut: new Set(), ...rest };
 }
-
-test('a session is cut if a Pod of its manifests was deleted before it had ended, and not if a Pod of a controller was', () => {
-  const [ended, deleted] = [pod('a', 'Succeeded'), pod('b', 'Succeeded')];
-  deleted.metadata.deletionTimestamp = '2026-01-01T00:00:00Z';
-  const cut = (pods: Pod[], ending: string[]): boolean => isCut(state(pods, [], { ending: new Set(ending) }));
-  expect([cut([ended], ['a']), cut([ended, deleted], ['a', 'b']), cut([ended, deleted], ['a'])]).toEqual([
-    false,
-    true,
-    false,
-  ]);
-});
-
-test('a session is cut if a Job of its manifests was deleted before it had finished', () => {
-  const cut = (status?: string, gone: string[] = []): boolean =>
-    isCut(state([], [job('j', status)], { ending: new Set(['j']), gone }));
-  expect([cut(), cut(undefined, ['j']), cut('Complete', ['j'])]).toEqual([false, true, false]);
-});
 
 describe('a session is over', () => {
   test.each<[string, SessionState, boolean]>([

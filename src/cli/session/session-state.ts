@@ -36,6 +36,8 @@ export interface SessionState {
   /** The Pods that the session or its objects have created, including Pods that do not exist any more, by UID. */
   pods: ReadonlyMap<string, Seen<Pod>>;
   jobs: ReadonlyMap<string, Seen<Job>>;
+  /** The UIDs of the Pods and Jobs that were deleted before they had ended. */
+  cut: ReadonlySet<string>;
 }
 
 export interface Seen<T> {
@@ -66,14 +68,6 @@ function hasFailed(pod: Seen<Pod>, jobs: SessionState['jobs']): boolean {
   const job = controller && jobs.get(controller.uid);
   return controller === undefined || (job !== undefined && hasJobFailed(job.object));
 }
-
-/** Returns whether a Pod or Job of the manifests was deleted before it had ended. The session deletes none before it is over. */
-export const isCut = ({ ending, pods, jobs }: SessionState): boolean =>
-  [...ending].some((uid) => {
-    const [pod, job] = [pods.get(uid), jobs.get(uid)];
-    const isDeleted = job?.isGone === true || (pod ?? job)?.object.metadata.deletionTimestamp !== undefined;
-    return isDeleted && !(job !== undefined && isJobFinished(job.object));
-  });
 
 export interface Failure {
   uid: string;

@@ -25,6 +25,7 @@ import { terminalLine } from '../progress/terminal-line.ts';
 import { SIGNAL_CODES } from '../signals.ts';
 import { checkOthers } from './check-others.ts';
 import { createObjects, planObjects } from './create-objects.ts';
+import { isCut, withoutCut } from './cut/cut-objects.ts';
 import { deleteObjects, leftText } from './delete-objects.ts';
 import { createFindKind } from './discovery.ts';
 import {
@@ -44,7 +45,7 @@ import { createPullReports } from './pulls.ts';
 import { checkPaths, readManifests, refuseUrls, UnreadManifestsError } from './read-manifests.ts';
 import { createSessionLogs } from './session-logs.ts';
 import { isEndedByDown, type OwnRecord, sessionOf } from './session-records.ts';
-import { type Failure, firstFailure, isCut } from './session-state.ts';
+import { type Failure, firstFailure } from './session-state.ts';
 import { type WatchedSession, watchSession } from './watch-session.ts';
 
 export interface SessionOptions extends UpOptions {
@@ -255,8 +256,7 @@ async function refusedFiles(error: unknown, { options, interrupts, say }: Sessio
 
 /**
  * Resolves when the session must end: with 1 if a Pod or Job cannot start, else with the exit code of the first failure, else with 1 if
- * `lifepod down` has ended a Pod, else with undefined. If all Pods have ended, waits until their logs are printed. Rejects with the reason
- * of `lost`.
+ * `lifepod down` has ended a Pod, else with undefined. Waits for the logs of Pods that have all ended. Rejects with the reason of `lost`.
  */
 async function untilOver(
   watched: WatchedSession,
@@ -278,13 +278,13 @@ async function untilOver(
     say(`lifepod: ${givenUp(because, start)}`);
     return 1;
   }
-  // While the last log lines are printed, another process may delete Pods that have ended.
-  const wasCut = isCut(watched.state());
   await Promise.race([watched.settled().then(logsEnded), stopped]);
-  const failure = firstFailure(watched.state());
+  const state = watched.state();
+  const isDown = isCut(state) && isEndedByDown(dataDir, record);
+  // A Pod that `lifepod down` ends has not failed, however its program ends after SIGTERM.
+  const failure = firstFailure(isDown ? withoutCut(state) : state);
   if (failure !== undefined) failed(failure);
-  // A Pod that `lifepod down` ends has not failed if its program exits with 0 after SIGTERM.
-  return failure?.exitCode ?? (wasCut && isEndedByDown(dataDir, record) ? 1 : undefined);
+  return failure?.exitCode ?? (isDown ? 1 : undefined);
 }
 
 function failureReports({ say, detail }: Session): (failure: Failure) => void {

@@ -20,6 +20,7 @@ import { controllerOf } from '../why/subject.ts';
 import { isRefusal, type Refusal, refusalOf, wantsPods } from '../workloads/refused-pods.ts';
 import { createRootSearch } from '../workloads/root-owner.ts';
 import { type ContainerRuns, NO_RUNS, withRuns } from './container-runs.ts';
+import { noteCut } from './cut/cut-objects.ts';
 import type { FindKind } from './discovery.ts';
 import { createNotices, type Notices } from './notices.ts';
 import { endsByItself, isEndless, SESSION_LABEL } from './plan.ts';
@@ -117,6 +118,7 @@ class Watched {
   readonly #ending = new Set<string>();
   readonly #pods = new Map<string, Seen<Pod>>();
   readonly #jobs = new Map<string, Seen<Job>>();
+  readonly #cut = new Set<string>();
   /** Why workloads could not create Pods, by UID. Only workloads that have created no Pod since. */
   readonly #refusals = new Map<string, Refusal>();
   readonly #rootOf: ReturnType<typeof createRootSearch>;
@@ -147,6 +149,7 @@ class Watched {
       ending: this.#ending,
       pods: this.#pods,
       jobs: this.#jobs,
+      cut: this.#cut,
     };
   }
 
@@ -235,6 +238,8 @@ class Watched {
   }
 
   #put(kind: 'pods' | 'jobs', object: KubeObject, isGone: boolean): void {
+    const before = (kind === 'jobs' ? this.#jobs : this.#pods).get(uidOf(object));
+    noteCut(this.#cut, kind, before, { object, isGone });
     if (kind === 'jobs') {
       const job = object as Job;
       this.#jobs.set(uidOf(job), { object: job, isGone });

@@ -114,12 +114,16 @@ test('a session on an engine that is starting creates nothing if one object is w
   expect(await lifepod.kubectlOk('get', 'pods', '-A', '-o', 'name')).toBe('');
 });
 
-test('a session whose Pod lifepod down ends has the exit code 1, although the program of the Pod has ended with 0', async () => {
-  const session = startSession(lifepod.dataDir, 'run', ['busybox:1.28', '--', 'sh', '-c', `echo ready; ${WAIT}`]);
-  await session.printed(/^ready$/m);
+test('a session whose Pods lifepod down ends has the exit code 1, whether their programs exit with 0 or are killed', async () => {
+  const app = (name: string, script: string): object =>
+    pod(name, { app: [{ name: 'app', script }], spec: { terminationGracePeriodSeconds: 2 } });
+  const pods = fileOf('pods', app('kind', `echo ready; ${WAIT}`), app('deaf', 'echo ready; exec sleep 1000'));
+  const session = startSession(lifepod.dataDir, 'up', [pods]);
+  await session.printed(/ready\n[\s\S]*ready\n/);
   await lifepod.cliOk('down');
   const { code, stdout, stderr } = await session.ended;
-  expect([code, stdout], stderr).toEqual([1, 'ready\n']);
+  expect([code, stdout.split('\n').sort()], stderr).toEqual([1, ['', 'deaf/app | ready', 'kind/app | ready']]);
+  expect(stderr).not.toContain('has failed');
   expect(stderr).toContain("lifepod: 'lifepod down' ends the engine and all its Pods\n");
 });
 
