@@ -51,6 +51,45 @@ test('endAllPods removes a Pod of another node at once, because no agent of this
   ]);
 });
 
+test('endAllPods says once which defer containers did not do their work', async () => {
+  const backend = await registryBackend();
+  const metadata = { name: 'web', namespace: 'default' };
+  const containers = [{ name: 'app', image: 'x' }];
+  const deferContainers = ['save', 'bye'].map((name) => ({ name, image: 'x', timeoutSeconds: 2 }));
+  const spec = { nodeName: 'n', containers, deferContainers };
+  await backend.set<Pod>(PODS, { apiVersion: 'v1', kind: 'Pod', metadata, spec });
+  const said: string[] = [];
+  const platform = { timers: systemTimers(), log: silentLog };
+  const say = (line: string) => void said.push(line);
+  const ended = endAllPods(clientOf(backend), platform, 'n', say, new AbortController().signal);
+  await vi.waitFor(() => expect(backend.objects(PODS)[0]?.metadata.deletionTimestamp).toBeDefined());
+  const statusOf = (name: string, exitCode: number, reason: string) => ({
+    ...{ name, image: 'x', imageID: '', ready: false, restartCount: 0, containerID: 'containerd://1' },
+    state: {
+      terminated: {
+        exitCode,
+        reason,
+        message: 'disk full\n',
+        containerID: 'containerd://1',
+        startedAt: '2026-01-01T00:00:00Z',
+      },
+    },
+  });
+  const failed = statusOf('save', 9, 'Error');
+  for (const deferContainerStatuses of [[failed], [failed, statusOf('bye', 0, 'Completed')]])
+    await clientOf(backend)
+      .resource<Pod>(PODS)
+      .patch('web', 'default', 'application/merge-patch+json', { status: { deferContainerStatuses } }, 'status');
+  await vi.waitFor(() => expect(said.join()).toMatch(/save/));
+  await backend.remove(PODS, 'default', 'web');
+  await ended;
+  expect(said).toEqual([
+    'ending default/web (grace 30 s)',
+    '  default/web: defer container save failed: exit code 9 (Error): disk full; do by hand what save would have done',
+    expect.stringMatching(/^ended default\/web after /),
+  ]);
+});
+
 test.each([
   [undefined, 60],
   [5, 5],

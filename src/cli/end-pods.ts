@@ -9,9 +9,9 @@ import { createInformer } from '../client/informer.ts';
 import { runtimeCommands, startRuntimeHint } from '../engine/options/runtime-endpoint.ts';
 import { type KubeObject, uidOf } from '../machinery/meta.ts';
 import type { Platform, Timers } from '../platform/platform.ts';
-import type { DeleteOptions } from '../ports/backend.ts';
 import { type ContainerRuntime, hasRunning } from '../runtime/runtime.ts';
 import { deletePatiently } from './delete-patiently.ts';
+import { endOfEntry, undoneText } from './why/entries.ts';
 import { downRuntime } from './why/node-troubles.ts';
 
 const nameOf = (pod: Pod): string => `${pod.metadata.namespace}/${pod.metadata.name}`;
@@ -62,6 +62,8 @@ export async function endAllPods(
   signal.addEventListener('abort', stop, { once: true });
   const open = new Map<string, { name: string; grace: number }>();
   const begin = platform.timers.now();
+  const reportEntries = createEntryReports(say);
+  const deleting = { timers: platform.timers, signal: watching.signal };
   let synced = false;
 
   const settle = (pod: Pod, how: string): void => {
@@ -71,6 +73,7 @@ export async function endAllPods(
     if (synced && open.size === 0) ended.resolve();
   };
   const added = (pod: Pod): void => {
+    reportEntries(pod);
     if (onlyFinalizersLeft(pod)) return;
     const grace = gracePeriodSeconds ?? pod.spec?.terminationGracePeriodSeconds ?? 30;
     // A Pod that is not scheduled yet may still be bound to this node.
@@ -80,25 +83,24 @@ export async function endAllPods(
     if (isHere) say(`ending ${nameOf(pod)} (grace ${grace} s)`);
     else say(`removing ${nameOf(pod)}, which is bound to the node ${node}; this engine runs ${nodeName}`);
     if (isHere && isMirrorPod(pod)) return;
-    void remove(pod, { gracePeriodSeconds: isHere ? gracePeriodSeconds : 0 }).catch(ended.reject);
+    const options = { gracePeriodSeconds: isHere ? gracePeriodSeconds : 0 };
+    void deletePatiently(pods, pod.metadata, options, { ...deleting, failed: failedDelete(pod, say) }).catch(
+      ended.reject,
+    );
   };
-  const remove = (pod: Pod, options: DeleteOptions): Promise<void> =>
-    deletePatiently(pods, pod.metadata, options, {
-      timers: platform.timers,
-      signal: watching.signal,
-      failed: ({ message }) => say(`  ${nameOf(pod)} cannot be deleted yet: ${message}; retrying`),
-    });
   const informer = createInformer(
     pods,
     { ...platform, signal: watching.signal },
     {
       added,
-      updated: (pod, old) => {
-        const turn = turnOf(pod);
-        if (turn !== undefined && turn !== turnOf(old)) say(`  ${nameOf(pod)}: ${turn}`);
+      updated: (pod) => {
+        reportEntries(pod);
         if (onlyFinalizersLeft(pod)) settle(pod, `ended, but finalizers keep the object:`);
       },
-      deleted: (pod) => settle(pod, 'ended'),
+      deleted: (pod) => {
+        reportEntries(pod);
+        settle(pod, 'ended');
+      },
     },
   );
   try {
@@ -114,6 +116,11 @@ export async function endAllPods(
     signal.removeEventListener('abort', stop);
   }
 }
+
+const failedDelete =
+  (pod: Pod, say: (line: string) => void) =>
+  ({ message }: Error): void =>
+    say(`  ${nameOf(pod)} cannot be deleted yet: ${message}; retrying`);
 
 /** Calls `say` when the node reports that its container runtime does not answer, so that no Pod can end, and when it is ready again. */
 function reportRuntime(
@@ -136,6 +143,30 @@ function reportRuntime(
     isDown = down !== undefined || (isDown && !isReady);
   };
   createInformer(client.resource<Node>(NODES), options, { added: look, updated: look });
+}
+
+/**
+ * Returns a function that calls `say` when the next defer container of the Pod has its turn, and once for each that has ended without doing
+ * its work since the function has known the Pod.
+ */
+function createEntryReports(say: (line: string) => void): (pod: Pod) => void {
+  const turns = new Map<string, string | undefined>();
+  const ended = new Set<string>();
+  return (pod) => {
+    const uid = uidOf(pod);
+    const isNew = !turns.has(uid);
+    for (const status of pod.status?.deferContainerStatuses ?? []) {
+      const end = endOfEntry(pod, status, []);
+      const key = `${uid}/${status.name}`;
+      if (end === undefined || ended.has(key)) continue;
+      ended.add(key);
+      const text = isNew ? undefined : undoneText(end);
+      if (text !== undefined) say(`  ${nameOf(pod)}: ${text}`);
+    }
+    const turn = turnOf(pod);
+    if (!isNew && turn !== undefined && turn !== turns.get(uid)) say(`  ${nameOf(pod)}: ${turn}`);
+    turns.set(uid, turn);
+  };
 }
 
 function turnOf({ status }: Pod): string | undefined {

@@ -14,7 +14,7 @@ import { imageOf, lacksImage, podContainers, wantedImage } from '../pod-containe
 import { lifeOf, transitionsOf } from '../records.ts';
 import { periodOf } from '../status/pod-troubles.ts';
 import { explainEnding } from '../why/ending.ts';
-import { type EntryEnd, endOfEntry, endText, fatesOf, isUndone, remainingWork, withoutImage } from '../why/entries.ts';
+import { endOfEntry, isUndone, remainingWork, undoneText } from '../why/entries.ts';
 import { actionsText, imageHint, lackOfImage } from '../why/images.ts';
 import { explainReadinessGates, explainUnready, readyingProbe } from '../why/running.ts';
 import { explainScheduling } from '../why/scheduling.ts';
@@ -58,21 +58,10 @@ export function entryNotices(pod: Pod, hints: Hints, node: Node | undefined): En
     }
     const end = endOfEntry(pod, status, []);
     if (end === undefined || !isUndone(end)) return [];
-    const lacking = withoutImage(end);
-    const how =
-      lacking === undefined
-        ? outcomeText(end)
-        : `defer container ${name} could not start: ${image} ${lackOfImage(lacking.status)}`;
-    const [byHand, ...ofImage] = remainingWork(advised, [end]);
-    const text = `${title}: ${how}; ${byHand?.description}`;
-    return [{ name, text, hint: actionsText(ofImage), isPending: false }];
+    const [, ...ofImage] = remainingWork(advised, [end]);
+    return [{ name, text: `${title}: ${undoneText(end)}`, hint: actionsText(ofImage), isPending: false }];
   });
 }
-
-const outcomeText = (end: EntryEnd): string =>
-  end.ran && end.reason !== 'Skipped'
-    ? `${fatesOf([end])}: ${endText(end)}`
-    : `defer container ${end.name} ${endText(end)}`;
 
 /** A failed startup or readiness probe of a container that is not ready. */
 interface UnreadyProbe {

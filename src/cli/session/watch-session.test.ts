@@ -428,7 +428,7 @@ test('a session reports once that a defer container will not get its image, did 
     deferContainerStatuses: [of('bye', end(137, 'Skipped', 'no container of the Pod had started'))],
   });
   expect(said.splice(0)).toEqual([
-    `pod/one: defer container bye could not start: the image busybox:1.99 cannot be pulled (${unpulled}); do by hand what bye would have done`,
+    `pod/one: defer container bye could not start, its image busybox:1.99 cannot be pulled (${unpulled}); do by hand what bye would have done`,
     'pod/one: defer container late did not run, the grace period had passed; do by hand what late would have done',
     'pod/one: defer container failed failed: exit code 1 (Error): no such host; do by hand what failed would have done',
     'pod/one: defer container slow timed out: exit code 143 (DeadlineExceeded): its time was over; do by hand what slow would have done',
@@ -440,7 +440,7 @@ test('a session reports once that a defer container will not get its image, did 
     deferContainerStatuses: [of('bye', end(128, 'Error', `ErrImagePull: ${pull}`))],
   });
   expect(said).toEqual([
-    `pod/quick: defer container bye could not start: the image busybox:1.99 cannot be pulled (${unpulled}); do by hand what bye would have done; ${later}`,
+    `pod/quick: defer container bye could not start, its image busybox:1.99 cannot be pulled (${unpulled}); do by hand what bye would have done; ${later}`,
   ]);
   expect(await watched.over).toBeUndefined();
 });

@@ -198,15 +198,33 @@ const endedLate = ({ reason, exitCode, ran }: EntryEnd): boolean =>
 
 const mayBeDone = (end: EntryEnd): boolean => end.reason === UNSEEN || endedLate(end);
 
-/** Returns what the user can do about the entries with isUndone(), which do not run again. `subject.pod` names their images. */
-export function remainingWork(subject: Advised, ends: readonly EntryEnd[]): Action[] {
-  const undone = ends.filter(isUndone);
-  if (undone.length === 0) return [];
+/** Returns what is left of the work of entries with isUndone(). */
+function manualWork(undone: readonly EntryEnd[]): Action[] {
   const named = (done: boolean): string => listed(undone.flatMap((end) => (mayBeDone(end) === done ? end.name : [])));
   const [open, unsure] = [named(false), named(true)];
   return [
     ...(open === '' ? [] : [{ description: `do by hand what ${open} would have done` }]),
     ...(unsure === '' ? [] : [{ description: `check whether ${unsure} did all its work, and do the rest by hand` }]),
+  ];
+}
+
+/**
+ * Returns how the entry ended and what is left of its work, such as `defer container bye failed: exit code 1 (Error); do by hand what bye
+ * would have done`; undefined unless isUndone().
+ */
+export function undoneText(end: EntryEnd): string | undefined {
+  if (!isUndone(end)) return undefined;
+  const hasFailed = end.ran && end.reason !== 'Skipped';
+  const outcome = hasFailed ? `${fatesOf([end])}: ${endText(end)}` : `defer container ${end.name} ${endText(end)}`;
+  return [outcome, ...manualWork([end]).map(({ description }) => description)].join('; ');
+}
+
+/** Returns what the user can do about the entries with isUndone(), which do not run again. `subject.pod` names their images. */
+export function remainingWork(subject: Advised, ends: readonly EntryEnd[]): Action[] {
+  const undone = ends.filter(isUndone);
+  if (undone.length === 0) return [];
+  return [
+    ...manualWork(undone),
     ...imageRemedies(
       { ...subject, isForLater: true },
       undone.flatMap((end) => withoutImage(end) ?? []),
