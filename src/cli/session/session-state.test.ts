@@ -79,10 +79,17 @@ describe('the exit code', () => {
     ['is that of the failed container', { app: [exited('a', 0), exited('b', 3)] }, 3],
     ['is that of the container that failed first', { app: [exited('a', 4, 2), exited('b', 3, 1)] }, 3],
     ['is that of an init container', { init: [exited('a', 5)], app: [waits('b', 'PodInitializing')] }, 5],
-    ['is that of a defer container if the app has succeeded', { app: [exited('a', 0)], defer: [exited('b', 6)] }, 6],
     ['is 1 without a failed container', { app: [waits('a', 'ContainerCreating')] }, 1],
   ])('%s, for a failed Pod', (_, statuses, code) => {
     expect(exitCodeOf(pod('p', 'Failed', statuses))).toBe(code);
+  });
+
+  test('is that of the defer container that fails the Pod if the app has succeeded', () => {
+    const object = pod('p', 'Failed', { app: [exited('a', 0)], defer: [exited('b', 6, 1), exited('c', 4, 2)] });
+    const [ignored, decisive] = object.spec?.deferContainers ?? [];
+    Object.assign(ignored ?? {}, { failurePolicy: 'Ignore' });
+    Object.assign(decisive ?? {}, { failurePolicy: 'FailPod' });
+    expect(exitCodeOf(object)).toBe(4);
   });
 
   const failed = (name: string, code: number, second: number, job?: string): Pod =>

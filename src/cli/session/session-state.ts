@@ -120,11 +120,17 @@ interface FailedExit extends ContainerStateTerminated {
   attempt: number | undefined;
 }
 
-/** Returns the exits with an error, app containers first, then init and defer containers; each kind in the order of the exits. */
+/**
+ * Returns the exits with an error, app containers first, then init containers and those defer containers that fail the Pod; each kind in the
+ * order of the exits.
+ */
 function failedExits(pod: Pod): FailedExit[] {
+  const entries = pod.spec?.deferContainers ?? [];
+  const failsPod = (name: string): boolean =>
+    entries.some((each) => each.name === name && each.failurePolicy === 'FailPod');
   const ofKind = (kind: ContainerKind): FailedExit[] =>
     podContainers(pod)
-      .filter((each) => each.kind === kind)
+      .filter((each) => each.kind === kind && (kind !== 'defer' || failsPod(each.name)))
       .flatMap(({ name, status }) => {
         const exit = status?.state?.terminated;
         const run = { container: name, kind, attempt: status?.restartCount };
