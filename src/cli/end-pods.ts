@@ -26,6 +26,11 @@ const MOST_NAMED = 3;
 const LONG_SECONDS = 30;
 const SOONER = ': to end them sooner, press Ctrl+C, and type the command again with --now';
 
+/** Returns the end of a sentence about the wait for Pods whose own grace periods are at most `longest` seconds; empty if this is short. */
+export const soonerText = (longest: number): string => (longest > LONG_SECONDS ? SOONER : '');
+
+export const beginText = (pod: Pod, grace: number): string => `ending ${nameOf(pod)} (grace ${grace} s)`;
+
 const remaining = (pods: readonly { name: string }[]): string =>
   pods.length === 0 || pods.length > MOST_NAMED ? '' : `; waiting for ${pods.map(({ name }) => name).join(', ')}`;
 
@@ -35,7 +40,7 @@ const remaining = (pods: readonly { name: string }[]): string =>
  */
 function waitLines(graces: readonly number[], isOwn: boolean): string[] {
   const longest = Math.max(...graces);
-  const sooner = isOwn && longest > LONG_SECONDS ? SOONER : '';
+  const sooner = isOwn ? soonerText(longest) : '';
   if (graces.length > 1)
     return [`waiting for ${graces.length} Pods, whose longest grace period is ${longest} s${sooner}`];
   return sooner === '' ? [] : [`waiting up to ${longest} s${sooner}`];
@@ -80,7 +85,7 @@ export async function endAllPods(
     const node = pod.spec?.nodeName || nodeName;
     const isHere = node === nodeName;
     open.set(uidOf(pod), { name: nameOf(pod), grace: isHere ? grace : 0 });
-    if (isHere) say(`ending ${nameOf(pod)} (grace ${grace} s)`);
+    if (isHere) say(beginText(pod, grace));
     else say(`removing ${nameOf(pod)}, which is bound to the node ${node}; this engine runs ${nodeName}`);
     if (isHere && isMirrorPod(pod)) return;
     const options = { gracePeriodSeconds: isHere ? gracePeriodSeconds : 0 };
@@ -123,7 +128,7 @@ const failedDelete =
     say(`  ${nameOf(pod)} cannot be deleted yet: ${message}; retrying`);
 
 /** Calls `say` when the node reports that its container runtime does not answer, so that no Pod can end, and when it is ready again. */
-function reportRuntime(
+export function reportRuntime(
   client: Client,
   nodeName: string,
   options: Platform & { signal: AbortSignal },
@@ -149,7 +154,7 @@ function reportRuntime(
  * Returns a function that calls `say` when the next defer container of the Pod has its turn, and once for each that has ended without doing
  * its work since the function has known the Pod.
  */
-function createEntryReports(say: (line: string) => void): (pod: Pod) => void {
+export function createEntryReports(say: (line: string) => void): (pod: Pod) => void {
   const turns = new Map<string, string | undefined>();
   const ended = new Set<string>();
   return (pod) => {

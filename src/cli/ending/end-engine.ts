@@ -14,10 +14,10 @@ import { hintsFor } from '../hints.ts';
 import { connectEngine } from '../kubeconfig/engine-client.ts';
 import { deleteObjects } from '../session/delete-objects.ts';
 import { readRecords, removeRecord } from '../session/session-records.ts';
-import { withShortDeletions } from '../short-deletions.ts';
 import { type Asking, askToEnd } from './ask-to-end.ts';
 import { retryText, unanswered, untilAnswers } from './first-answer.ts';
 import type { Turn } from './turns.ts';
+import { withWatchedDeletions } from './watched-deletions.ts';
 
 /**
  * How long to wait for containers whose Pods no longer exist in the API, such as force-deleted ones, and for the removal of sandboxes from
@@ -91,12 +91,12 @@ async function endPods(
 ): Promise<void> {
   const { signal } = asking;
   const platform = nodePlatform('error');
-  const shortening = { client, platform, gracePeriodSeconds };
+  const watching = { client, platform, nodeName: record.nodeName, say, gracePeriodSeconds };
   // The engine must still run, because its controllers delete the dependents. If the objects of sessions remained, the controllers would
   // create their Pods again after the next start.
   for (const session of readRecords(dataDir)) {
     const deletion = { client, platform, say, limitMillis: OBJECTS_END_MILLIS, gracePeriodSeconds };
-    await withShortDeletions(shortening, signal, () => deleteObjects(session, deletion, signal));
+    await withWatchedDeletions(watching, signal, () => deleteObjects(session, deletion, signal));
     removeRecord(dataDir, session.id);
   }
   await askToEnd(client, pid, gracePeriodSeconds, asking);

@@ -120,7 +120,8 @@ test('a session whose Pods lifepod down ends has the exit code 1, whether their 
   const pods = fileOf('pods', app('kind', `echo ready; ${WAIT}`), app('deaf', 'echo ready; exec sleep 1000'));
   const session = startSession(lifepod.dataDir, 'up', [pods]);
   await session.printed(/ready\n[\s\S]*ready\n/);
-  await lifepod.cliOk('down');
+  const down = await lifepod.cliOk('down');
+  expect(down).toMatch(/ending default\/deaf \(grace 2 s\)\n[\s\S]*pod\/deaf deleted\n/);
   const { code, stdout, stderr } = await session.ended;
   expect([code, stdout.split('\n').sort()], stderr).toEqual([1, ['', 'deaf/app | ready', 'kind/app | ready']]);
   expect(stderr).not.toContain('has failed');

@@ -1,0 +1,60 @@
+import { expect, test, vi } from 'vitest';
+import type { Pod } from '../../api/generated/types.ts';
+import { PODS } from '../../api/resources.ts';
+import { registryBackend } from '../../client/registry-fixture.ts';
+import { clientOf } from '../../client/typed-client.ts';
+import { systemTimers } from '../../platform/node-js.ts';
+import { silentLog } from '../../platform/silent-log.ts';
+import { withWatchedDeletions } from './watched-deletions.ts';
+
+async function withPods(gracePeriodSeconds: number | undefined, graces: Record<string, number>) {
+  const backend = await registryBackend();
+  const client = clientOf(backend);
+  const pods = client.resource<Pod>(PODS);
+  for (const [name, terminationGracePeriodSeconds] of Object.entries(graces)) {
+    const spec = { nodeName: 'n', containers: [{ name: 'app', image: 'x' }], terminationGracePeriodSeconds };
+    await backend.set<Pod>(PODS, { apiVersion: 'v1', kind: 'Pod', metadata: { name, namespace: 'default' }, spec });
+  }
+  const said: string[] = [];
+  const platform = { timers: systemTimers(), log: silentLog };
+  const watching = { client, platform, nodeName: 'n', say: (line: string) => said.push(line), gracePeriodSeconds };
+  const graceOf = async (name: string) => (await pods.get(name, 'default')).metadata.deletionGracePeriodSeconds;
+  return { backend, pods, said, graceOf, watching, signal: new AbortController().signal };
+}
+
+test('a Pod that another component deletes gets the short grace period, and other Pods are not deleted', async () => {
+  const { pods, said, graceOf, watching, signal } = await withPods(2, { owned: 60, other: 60 });
+  await withWatchedDeletions(watching, signal, async () => {
+    await pods.delete('owned', 'default', {});
+    await vi.waitFor(async () => expect(await graceOf('owned')).toBe(2));
+  });
+  expect(await graceOf('other')).toBeUndefined();
+  expect(said).toEqual(['ending default/owned (grace 2 s)']);
+});
+
+test('Pods that other components delete are reported once, with the longest wait and how to end it', async () => {
+  const { pods, said, watching, signal } = await withPods(undefined, { short: 30, long: 60, same: 60, other: 90 });
+  await withWatchedDeletions(watching, signal, async () => {
+    for (const name of ['short', 'long', 'same']) await pods.delete(name, 'default', {});
+    await vi.waitFor(() => expect(said.join()).toContain('default/same'));
+  });
+  expect(said).toEqual([
+    'ending default/short (grace 30 s)',
+    'ending default/long (grace 60 s)',
+    'waiting up to 60 s: to end them sooner, press Ctrl+C, and type the command again with --now',
+    'ending default/same (grace 60 s)',
+  ]);
+});
+
+test('the turn of a defer container of a Pod that another component deletes is reported', async () => {
+  const { backend, pods, said, watching, signal } = await withPods(undefined, { owned: 30 });
+  await withWatchedDeletions(watching, signal, async () => {
+    await pods.delete('owned', 'default', {});
+    await vi.waitFor(() => expect(said).toEqual(['ending default/owned (grace 30 s)']));
+    const termination = { reason: 'Deleted', startedAt: '2026-01-31T00:00:00Z', deadline: '2026-01-31T00:00:30Z' };
+    const bye = { name: 'bye', image: 'x', imageID: '', ready: false, restartCount: 0, state: { running: {} } };
+    const status = { phase: 'Running', termination, deferContainerStatuses: [bye] } as Pod['status'];
+    await backend.set<Pod>(PODS, { ...(backend.objects(PODS)[0] as Pod), status });
+    await vi.waitFor(() => expect(said.slice(1)).toEqual(['  default/owned: defer container bye (1 of 1)']));
+  });
+});
