@@ -121,8 +121,8 @@ interface FailedExit extends ContainerStateTerminated {
 }
 
 /**
- * Returns the exits with an error, app containers first, then init containers and those defer containers that fail the Pod; each kind in the
- * order of the exits.
+ * Returns the exits with an error, app containers first, then init containers and those defer containers that fail the Pod; each kind in
+ * the order of the exits.
  */
 function failedExits(pod: Pod): FailedExit[] {
   const entries = pod.spec?.deferContainers ?? [];
