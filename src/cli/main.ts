@@ -67,9 +67,9 @@ up.action(async (files: string[], options: SessionOptions & { detach?: boolean; 
   const { installService } = options;
   if (files.length > 0) {
     if (installService === true)
-      throw new UserError('--install-service is for an engine without a session: omit the files');
+      throw new UserError(`--install-service is for an engine without a session: omit ${files.join(' ')}`);
     if (options.detach === true)
-      throw new UserError('--detach is for an engine without a session: omit the files or the option');
+      throw new UserError(`--detach is for an engine without a session: omit ${files.join(' ')}, or the option`);
     return (await import('./session/session.ts')).upFiles(files, options);
   }
   if (options.namespace !== undefined) throw new UserError('--namespace is for manifests: name a file');

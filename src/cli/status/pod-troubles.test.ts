@@ -109,6 +109,17 @@ test.each<[string, Living, string | undefined]>([
     undefined,
   ],
   [
+    'a Pod that its node has ended and finalizers keep, although the engine started after the deadline',
+    subjectOf('slow-end', {
+      now: now + 10 * MINUTE,
+      engineStartedAt: now + 10 * MINUTE - 30_000,
+      pod: statusOf('slow-end', ({ metadata }) =>
+        Object.assign(metadata, { deletionGracePeriodSeconds: 0, finalizers: ['example.com/f'] }),
+      ),
+    }),
+    'PastDeadline',
+  ],
+  [
     'a termination past its deadline that began after the start of the engine',
     subjectOf('slow-end', {
       now: now + 10 * MINUTE,

@@ -36,10 +36,12 @@ export function deadlineOf(subject: Living): Millis | undefined {
 
 /**
  * Returns whether the node may still move the deadline: the time without an engine before a start, such as a restart of the machine, does
- * not count, and the node adds it to the deadline some time after the start.
+ * not count, and the node adds it to the deadline some time after the start. It does not do so for a Pod that it has ended, and that only
+ * finalizers keep: the grace period of such a Pod is 0.
  */
 export function awaitsDeadline(subject: Living): boolean {
   const { engineStartedAt, pod } = subject;
+  if (pod.metadata.deletionGracePeriodSeconds === 0) return false;
   const { startedAt, outagesCountedUntil } = pod.status?.termination ?? {};
   const set = lastStep(subject, ['DeadlineSet', 'TerminationBegan'])?.at;
   const known = Math.max(parseTime(startedAt) ?? 0, parseTime(outagesCountedUntil) ?? 0, set ?? 0);

@@ -19,7 +19,12 @@ export const isRefusal = ({ reason, involvedObject: { kind } }: CoreV1Event): bo
 
 /** Returns the error in an Event of a workload controller, as one line without the words in front of it. */
 export const refusalText = ({ message }: Pick<CoreV1Event, 'message'>): string =>
-  oneLine(message).replace(/^(Error creating: |create (Pod|Claim) .*? failed error: )/, '');
+  oneLine(message)
+    .replace(/^(Error creating: |create (Pod|Claim) .*? failed error: )/, '')
+    .replace(EMPTY_SCHEDULE, 'its schedule $1 has no time in the next five years');
+
+/** Upstream's message about a schedule such as `0 0 31 2 *`. Source: src/controllers/cron-job/missed-times.ts. */
+const EMPTY_SCHEDULE = /^invalid schedule: (.*) : time difference between two schedules is less than 1 second$/;
 
 export interface Refusal {
   text: string;
@@ -47,6 +52,8 @@ export function refusalRemedies(message: string, namespace: string, hints: Hints
     const command = hints.kubectl(`create serviceaccount ${name} -n ${namespace}`);
     return [{ description: 'create the ServiceAccount, and the Pods are created automatically', command }];
   }
+  if (/^its schedule .* has no time/.test(message))
+    return [{ description: 'correct the spec.schedule of the CronJob: its months may not have its day' }];
   const [, quota] = /exceeded quota: ([^,\s]+),/.exec(message) ?? [];
   if (quota === undefined) return [];
   const description = `raise the quota ${quota}, or lower the number of Pods or what they request`;
