@@ -878,6 +878,17 @@ explains({
     status: rejected('UnexpectedAdmissionError', 'Unexpected error while attempting to recover from admission failure'),
     sentence: /^p has failed: its node rejected it, .*Unexpected error/,
   },
+  'a static Pod that requests more than its node has': {
+    spec: { containers: [container('app', { resources: { requests: { cpu: '1', memory: '999Gi' } } })] },
+    nodes: [node({ cpu: '2', memory: '8Gi' })],
+    status: rejected(
+      'UnexpectedAdmissionError',
+      'Pod was rejected: Unexpected error while attempting to recover from admission failure: preemption: error finding a set of pods to preempt: ' +
+        'no set of running pods found to reclaim resources: [(res: cpu, q: 500), (res: memory, q: 1047496880128), ]',
+    ),
+    sentence: 'p has failed: it requests 999Gi memory, and its node has only 8Gi for all Pods together.',
+    advice: /^lower its requests, and recreate the Pod: [^\n]*$/,
+  },
   'a Pod whose node does not exist': {
     nodes: [],
     sentence: 'p cannot start: its node node does not exist.',

@@ -74,25 +74,40 @@ const nodeAffinity: Rule = (subject) => {
   };
 };
 
+/** Compares what the Pod requests with what its node has. `never`: the node is too small even without other Pods. */
+function shortage(subject: Living, resource: string): { cause: string; never: boolean } {
+  const asked = new Map(wantedBy(subject.pod)).get(resource);
+  const has = subject.node === undefined ? undefined : allocatableOf(subject.node, resource);
+  if (asked === undefined || has === undefined)
+    return { cause: `its node has not enough ${resource} left`, never: false };
+  const never = compareQuantities(asked, has) > 0;
+  return {
+    cause: `it requests ${amountText(asked)} ${resource}, and ${never ? 'its node has only' : 'the other Pods leave less of the'} ${amountText(has)}${never ? ' for all Pods together' : ' of its node'}`,
+    never,
+  };
+}
+
 const outOf =
   (resource: string): Rule =>
-  (subject) => {
-    const asked = new Map(wantedBy(subject.pod)).get(resource);
-    const has = subject.node === undefined ? undefined : allocatableOf(subject.node, resource);
-    const never = asked !== undefined && has !== undefined && compareQuantities(asked, has) > 0;
-    return {
-      cause:
-        asked === undefined || has === undefined
-          ? `its node has not enough ${resource} left`
-          : `it requests ${amountText(asked)} ${resource}, and ${never ? 'its node has only' : 'the other Pods leave less of the'} ${amountText(has)}${never ? ' for all Pods together' : ' of its node'}`,
-      actions: [
-        recreate(
-          'lower its requests, delete other Pods, or omit spec.nodeName, so that the scheduler waits for a place',
-        ),
-        { description: 'see what is allocated', command: subject.hints.kubectl(`describe node ${nodeOf(subject)}`) },
-      ],
-    };
+  (subject) => ({
+    cause: shortage(subject, resource).cause,
+    actions: [
+      recreate('lower its requests, delete other Pods, or omit spec.nodeName, so that the scheduler waits for a place'),
+      { description: 'see what is allocated', command: subject.hints.kubectl(`describe node ${nodeOf(subject)}`) },
+    ],
+  });
+
+/** A static or critical Pod for which the node cannot preempt others. Source: the kubelet of v1.33 (the message). */
+const unexpected: Rule = (subject, message) => {
+  const lacks = [...message.matchAll(/\(res: ([^,)]+), q: /g)].map(([, resource = '']) => shortage(subject, resource));
+  const first = lacks.find(({ never }) => never) ?? lacks[0];
+  return {
+    cause: first?.cause ?? `its node rejected it, ${message}`,
+    actions: [
+      recreate(first?.never === true ? 'lower its requests' : 'lower its requests, or delete other Pods of the node'),
+    ],
   };
+};
 
 const taint: Rule = (subject) => {
   const found = evictingTaint(subject);
@@ -141,10 +156,7 @@ const RULES: Readonly<Record<string, Rule>> = {
   }),
   Evicted: evicted,
   DeadlineExceeded: deadline,
-  UnexpectedAdmissionError: (_, message) => ({
-    cause: `its node rejected it, ${message}`,
-    actions: [recreate('lower its requests, or delete other Pods of the node')],
-  }),
+  UnexpectedAdmissionError: unexpected,
   AppArmor: (_, message) => ({
     cause: `its node rejected it, ${message}`,
     actions: [recreate('omit its appArmorProfile, or use a machine with AppArmor')],
