@@ -60,21 +60,23 @@ test('the existing pull secrets of a Pod are read if a pull has failed and the u
   expect(await readPullSecrets(client, pod('ErrImagePull'))).toBeUndefined();
 });
 
-test('the hosts.toml of a registry from which an image cannot be pulled is named, even the default one', () => {
+test('the hosts.toml of a registry from which an image cannot be pulled is named, even the default one, and its mirror if that was asked', () => {
   const folder = mkdtempSync(join(tmpdir(), 'lifepod-why-'));
-  const pod = (image: string, reason: string): Pod => ({
+  const pod = (image: string, reason: string, message: string): Pod => ({
     apiVersion: 'v1',
     kind: 'Pod',
     metadata: { name: 'p' },
     spec: { containers: [{ name: 'a', image }] },
     status: {
       containerStatuses: [
-        { name: 'a', image, imageID: '', ready: false, restartCount: 0, state: { waiting: { reason } } },
+        { name: 'a', image, imageID: '', ready: false, restartCount: 0, state: { waiting: { reason, message } } },
       ],
     },
   });
-  const files = (image: string, reason = 'ImagePullBackOff'): string[] =>
-    registryActions(pod(image, reason), folder, { asRoot: (command) => command }).map(({ description }) => description);
+  const files = (image: string, reason = 'ImagePullBackOff', message = ''): string[] =>
+    registryActions(pod(image, reason, message), folder, { asRoot: (command) => command }).map(
+      ({ description }) => description,
+    );
   const named = (registry: string) => [
     `check ${join(folder, 'certs.d', registry, 'hosts.toml')}, which configures its registry; containerd logs whether it can be read`,
   ];
@@ -87,6 +89,17 @@ test('the hosts.toml of a registry from which an image cannot be pulled is named
     expect(files('app:1')).toEqual(named('docker.io'));
     expect(files('example.com:5000/app:1')).toEqual(named('_default'));
     expect(files('app:1', 'ErrImageNeverPull')).toEqual([]);
+    const mirrors = '[host."http://localhost:5000"]\n  capabilities = ["pull"]\n';
+    writeFileSync(join(folder, 'certs.d', 'docker.io', 'hosts.toml'), `server = "https://docker.io"\n${mirrors}`);
+    expect(files('app:1')).toEqual(named('docker.io'));
+    const lookup = 'Head "https://docker.io/v2/app": dial tcp: lookup docker.io: no such host';
+    expect(files('app:1', 'ErrImagePull', lookup)).toEqual([
+      expect.stringMatching(
+        /^check the name of the image: http:\/\/localhost:5000, which .* probably does not have it; /,
+      ),
+    ]);
+    const down = 'Head "http://localhost:5000/v2/app": dial tcp 127.0.0.1:5000: connect: no route to host';
+    expect(files('app:1', 'ErrImagePull', down)).toEqual(named('docker.io'));
     for (const record of ['{"containerRuntimeEndpoint":"unix:///c.sock"}', 'unreadable']) {
       writeFileSync(join(folder, 'engine.json'), record);
       expect(files('app:1')).toEqual([]);

@@ -1,5 +1,5 @@
 /** `lifepod why`: explains the state of a Pod in one sentence, followed by the evidence and what to do. */
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import type { CoreV1Event, Node, Pod, Secret } from '../../api/generated/types.ts';
@@ -14,6 +14,7 @@ import { containerdPaths } from '../../runtime/containerd/paths.ts';
 import { repositoryOf } from '../../runtime/images/references.ts';
 import type { Hints } from '../hints.ts';
 import { type PodContainer, podContainers, wantedImage } from '../pod-containers.ts';
+import { isUnreachable } from '../pull-reason.ts';
 import { findLife, type PodLife, transitionsOf } from '../records.ts';
 import { pullSecretsOf } from '../registries/registry-advice.ts';
 import { engineStartOf, unreportedNode } from '../service/engine-start.ts';
@@ -26,7 +27,7 @@ import { readBoundVolumes, unboundClaimsReader } from './needs/read-claims.ts';
 import { entryNeedsReader } from './needs/read-entry-needs.ts';
 import { waitsForPort } from './scheduling.ts';
 import { mayBeCut, rebootOf } from './stops/reboot.ts';
-import type { Action, Explanation, WorkloadRef } from './subject.ts';
+import { type Action, type Explanation, listed, type WorkloadRef } from './subject.ts';
 
 const UNREAD = 'the record of the Pod is not considered: this user may not read PodRecords, which the role view allows';
 const LOG_LINES = 3;
@@ -86,25 +87,45 @@ async function explainLife(target: Target, life: PodLife, workload?: WorkloadRef
 
 /**
  * Returns an action for each hosts.toml of a registry from which an image cannot be pulled. The private containerd only logs a mistake in
- * this file, and reports the failure of the registry itself, not that of a mirror.
+ * this file, and reports the failure of the registry itself, not that a mirror, which it asks first, does not have the image.
  */
 export function registryActions(pod: Pod, engineFolder: string, hints: Pick<Hints, 'asRoot'>): Action[] {
   if (!hasPrivateRuntime(engineFolder)) return [];
   const { registries, log } = containerdPaths(engineFolder);
-  const failed = podContainers(pod)
-    .filter(isPullFailed)
-    .map((each) => wantedImage(pod, each).reference);
-  const files = failed.flatMap((image) => {
-    const [registry = ''] = repositoryOf(image).split('/');
-    const possible = registries.flatMap((folder) => [registry, '_default'].map((each) => join(folder, each)));
-    const folder = possible.find((each) => existsSync(each));
-    return folder === undefined || !existsSync(join(folder, 'hosts.toml')) ? [] : [join(folder, 'hosts.toml')];
-  });
-  return [...new Set(files)].map((file) => ({
-    description: `check ${file}, which configures its registry; containerd logs whether it can be read`,
+  const files = new Map<string, string>();
+  for (const each of podContainers(pod).filter(isPullFailed)) {
+    const [registry = ''] = repositoryOf(wantedImage(pod, each).reference).split('/');
+    const possible = registries.flatMap((folder) => [registry, '_default'].map((name) => join(folder, name)));
+    const folder = possible.find((path) => existsSync(path));
+    const file = join(folder ?? '', 'hosts.toml');
+    if (folder === undefined || !existsSync(file)) continue;
+    const mirrors = lackingMirrors(file, each.status?.state?.waiting?.message);
+    if (mirrors.length > 0 || !files.has(file)) files.set(file, checkFile(file, mirrors));
+  }
+  return [...files.values()].map((description) => ({
+    description,
     command: hints.asRoot(`grep hosts.toml ${shellQuoted(log)}`),
   }));
 }
+
+const checkFile = (file: string, mirrors: readonly string[]): string =>
+  mirrors.length === 0
+    ? `check ${file}, which configures its registry; containerd logs whether it can be read`
+    : `check the name of the image: ${listed(mirrors)}, which ${file} names, is asked before the registry and probably does not have it; containerd logs whether this file can be read`;
+
+/** Returns the mirrors that probably lack the image: the message is about the registry, which is asked after them. */
+function lackingMirrors(file: string, message = ''): string[] {
+  if (!isUnreachable(message)) return [];
+  try {
+    const mirrors = [...readFileSync(file, 'utf8').matchAll(MIRROR)].flatMap(([, url = '']) => url);
+    return mirrors.some((url) => message.includes(url.replace(/^https?:\/\//, ''))) ? [] : mirrors;
+  } catch {
+    return [];
+  }
+}
+
+/** A mirror in containerd's hosts.toml, such as `[host."http://localhost:5000"]`. */
+const MIRROR = /^\s*\[\s*host\s*\.\s*["']([^"']+)["']\s*\]/gm;
 
 /** Returns false if the user may not read the record of the engine. */
 function hasPrivateRuntime(engineFolder: string): boolean {
