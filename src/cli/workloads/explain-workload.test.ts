@@ -242,7 +242,7 @@ test('a schedule that never occurs is named as the cause', () => {
   const { sentence, evidence, actions } = explainPodless(given({ events: [event('Warning', message)] }));
   expect(sentence).toBe('job/x has no Pods: its schedule 0 0 31 2 * has no time in the next five years.');
   expect(evidence[0]).toContain(message);
-  expect(actions[0]?.description).toMatch(/^correct the spec\.schedule of the CronJob, /);
+  expect(actions[0]?.description).toMatch(/^correct the spec\.schedule of the CronJob: /);
 });
 
 const QUOTA = 'pods "x-2" is forbidden: exceeded quota: q, requested: pods=1, used: pods=1, limited: pods=1';
