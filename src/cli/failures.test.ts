@@ -45,6 +45,10 @@ test.each<[unknown, string]>([
   ],
   [coded('EACCES', '/d/lock'), '/d/lock cannot be opened: permission denied'],
   [
+    Object.assign(coded('ENOENT'), { syscall: 'uv_cwd' }),
+    'the current folder no longer exists: change to another folder with cd',
+  ],
+  [
     new RuntimeCallError('Unavailable', 'connection refused'),
     'the container runtime failed or did not answer: connection refused',
   ],

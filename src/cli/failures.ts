@@ -31,7 +31,7 @@ export function failureText(
   env: NodeJS.ProcessEnv = process.env,
   folders = foldersInKubeconfig,
 ): string {
-  const { name, message, code, path, stack } = error as NodeJS.ErrnoException;
+  const { name, message, code, path, stack, syscall } = error as NodeJS.ErrnoException;
   const refused = error instanceof NeedsRootError || isRoot ? error : refusedAccess(code, path);
   if (refused instanceof NeedsRootError) {
     const { what, command = `${rootProgram(env, true)} ${words.map(shellQuoted).join(' ')}`, otherwise } = refused;
@@ -49,6 +49,8 @@ export function failureText(
   if (name === 'RuntimeCallError' || name === 'OutcomeUnknownError')
     return `the container runtime failed or did not answer: ${shortCallError(message)}${runtimeAdvice(message)}`;
   if (error instanceof CommandError) return oneLine(message) + rightsFor(message);
+  // Any relative path, such as that of an option or in KUBECONFIG, needs the current folder.
+  if (syscall === 'uv_cwd') return 'the current folder no longer exists: change to another folder with cd';
   if (isIncomplete(code, message))
     return `a part of lifepod's program is missing, or is for another kind of processor: install lifepod again (${firstLine(message)})`;
   const systemError = SYSTEM_ERRORS[code ?? ''];
