@@ -2,8 +2,7 @@
  * `lifepod demo`: runs examples/01-init-containers with real containers, in a scratch folder, on a free port and free networks.
  * Prints the life of the Pod as the API reports it, then cleans up, even after Ctrl+C.
  */
-import { mkdtempSync, realpathSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { realpathSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { chooseFreeRanges } from '../../engine/free-ranges.ts';
@@ -15,6 +14,7 @@ import { makeBusyboxArchive } from '../../runtime/images/local-images.ts';
 import { startDetached } from '../detached/detach.ts';
 import { down } from '../down.ts';
 import { loadImages } from '../image.ts';
+import { createTemporaryFolder } from '../make-image/temporary-folder.ts';
 import { SIGNAL_CODES } from '../signals.ts';
 import { readyText } from '../up.ts';
 import { createDemoKubectl, type DemoKubectl } from './demo-kubectl.ts';
@@ -44,7 +44,7 @@ export async function demo(): Promise<void> {
     });
   }
   checkMachine(() => true);
-  const dataDir = realpathSync(mkdtempSync(join(tmpdir(), 'lifepod-demo-')));
+  const dataDir = realpathSync(createTemporaryFolder('lifepod-demo-'));
   try {
     await startEngine(dataDir, stopping.signal);
     stopping.signal.throwIfAborted();

@@ -2,8 +2,9 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
-import { withTemporaryFolder } from './temporary-folder.ts';
+import { expect, onTestFinished, test, vi } from 'vitest';
+import { UserError } from '../../platform/files.ts';
+import { createTemporaryFolder, withTemporaryFolder } from './temporary-folder.ts';
 
 test('a temporary folder is removed at the end, also after an error', async () => {
   const folder = await withTemporaryFolder('lifepod-test-', (path) => {
@@ -44,4 +45,15 @@ test.each([
     child.stdin.destroy();
     rmSync(folder, { recursive: true, force: true });
   }
+});
+
+test.each([
+  ['does not exist', '/nonexistent/tmp'],
+  ['is not a folder', '/dev/null'],
+])('an error about a TMPDIR that %s names the folder and TMPDIR', (problem, folder) => {
+  vi.stubEnv('TMPDIR', folder);
+  onTestFinished(() => void vi.unstubAllEnvs());
+  expect(() => createTemporaryFolder('lifepod-test-')).toThrow(
+    new UserError(`the folder for temporary files, ${folder}, ${problem}: set TMPDIR to an existing folder`),
+  );
 });
