@@ -23,7 +23,7 @@ import { dirname, join, resolve } from 'node:path';
 import { checkReplaceableFormat } from '../../engine/data-folder/format.ts';
 import { refuseInnerFolder } from '../../engine/data-folder/inner-folder.ts';
 import { refuseLost } from '../../engine/data-folder/lost-folder.ts';
-import { refuseUnusableFolder } from '../../engine/data-folder/new-folder.ts';
+import { refuseUnusableFolder, refuseUnusablePath } from '../../engine/data-folder/new-folder.ts';
 import {
   abandonReplacement,
   checkMovable,
@@ -90,7 +90,10 @@ export async function restore(
     checkParent(dataDir);
   } else {
     // Only the folders above are searched: in a folder below, an interrupted restore may have left the record of this engine.
-    if (!existsSync(join(dataDir, 'engine.json'))) refuseInnerFolder(dataDir);
+    if (!existsSync(join(dataDir, 'engine.json'))) {
+      refuseUnusablePath(dataDir);
+      refuseInnerFolder(dataDir);
+    }
     // The message about a folder that is not empty would advise --force, which does not help while an engine runs.
     const pid = dataDirOwner(dataDir);
     if (pid !== undefined) throw new FolderInUseError(dataDir, pid);

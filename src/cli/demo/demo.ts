@@ -3,12 +3,14 @@
  * Prints the life of the Pod as the API reports it, then cleans up, even after Ctrl+C.
  */
 import { realpathSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { refuseUnusablePath } from '../../engine/data-folder/new-folder.ts';
 import { chooseFreeRanges } from '../../engine/free-ranges.ts';
 import { checkMachine } from '../../engine/machine-checks.ts';
 import { kubeconfigPath, readEngineRecord } from '../../engine/settings.ts';
-import { UserError } from '../../platform/files.ts';
+import { realFolder, UserError } from '../../platform/files.ts';
 import { findProgram } from '../../platform/processes.ts';
 import { makeBusyboxArchive } from '../../runtime/images/local-images.ts';
 import { startDetached } from '../detached/detach.ts';
@@ -44,6 +46,7 @@ export async function demo(): Promise<void> {
     });
   }
   checkMachine(() => true);
+  refuseUnusablePath(realFolder(tmpdir()), 'set TMPDIR to another folder');
   const dataDir = realpathSync(createTemporaryFolder('lifepod-demo-'));
   try {
     await startEngine(dataDir, stopping.signal);

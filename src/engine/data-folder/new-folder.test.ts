@@ -2,8 +2,9 @@ import { mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeEach, expect, onTestFinished, test } from 'vitest';
+import { UserError } from '../../platform/files.ts';
 import { recordOf, resolveSettings, writeEngineRecord } from '../settings.ts';
-import { refuseOtherFiles, refuseUnusableFolder } from './new-folder.ts';
+import { refuseOtherFiles, refuseUnusableFolder, refuseUnusablePath } from './new-folder.ts';
 
 let folder: string;
 beforeEach(() => {
@@ -67,4 +68,25 @@ test.each<[string, () => void]>([
   add('audit.log');
   prepare();
   refuseOtherFiles(folder);
+});
+
+test.each([
+  ['14:30', '14:30', "':'"],
+  ['a,b', 'a,b', "','"],
+  ['a\\b', 'a\\b', "'\\'"],
+  ['100%', '100%', "'%'"],
+  ['[x', '[x', "'['"],
+  ['new\nline', 'new?line', 'a control character'],
+  ['tab\t', 'tab?', 'a control character'],
+])('a folder below %j is refused', (name, shown, character) => {
+  const refusal = (path: string, remedy: string): UserError =>
+    new UserError(`containers cannot run in ${path}, because the path contains ${character}: ${remedy}`);
+  expect(() => refuseUnusableFolder(join(folder, name, 'data'))).toThrow(
+    refusal(join(folder, shown, 'data'), 'choose another --data-dir'),
+  );
+  expect(() => refuseUnusablePath(`/${name}`, 'do this')).toThrow(refusal(`/${shown}`, 'do this'));
+});
+
+test('a folder whose path has spaces, quotes, letters of any script and other characters is not refused', () => {
+  refuseUnusableFolder(join(folder, ' #?;="\'`$&@]{}*!|<>~^() é日'));
 });

@@ -1,7 +1,7 @@
 /**
- * Refuses a folder that must not become a data folder: a folder inside or around the data folder of another engine, and a folder with files
- * of other programs, such as /etc. The first start would change the mode of the folder and mix the files of lifepod with the others. The
- * user may create some parts of a data folder before the first start, such as `manifests`.
+ * Refuses a folder that must not become a data folder: a folder whose path no container can use, a folder inside or around the data folder
+ * of another engine, and a folder with files of other programs, such as /etc. The first start would change the mode of the folder and mix
+ * the files of lifepod with the others. The user may create some parts of a data folder before the first start, such as `manifests`.
  */
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -33,11 +33,30 @@ const OTHER_NAMES = /^(?:lifepod\.log|before-restore-)|\.new$/;
 /** Matches the entries of an empty disk, `lost+found` and files of quotas, and hidden entries, which file systems and programs add. */
 const NOT_FILES = /^(?:lost\+found$|a?quota\.(?:user|group)$|\.)/;
 
+const CONTROL_CHARACTERS = /\p{Cc}/gu;
+
+/**
+ * Matches the characters that the path of a data folder must not contain: `:`, `,` and the backslash, which separate or escape the mount
+ * options of overlayfs, and `:` also the files of KUBECONFIG; `%` and control characters, because containerd parses paths as URIs; and `[`,
+ * because it parses its root as a pattern.
+ */
+const UNUSABLE = /[:,\\%[\p{Cc}]/u;
+
+/** Throws a UserError if containers cannot run in a data folder with this path. `remedy`: what the user can do. */
+export function refuseUnusablePath(path: string, remedy = 'choose another --data-dir'): void {
+  const [character] = UNUSABLE.exec(path) ?? [];
+  if (character === undefined) return;
+  const named = character.replace(CONTROL_CHARACTERS, '') ? `'${character}'` : 'a control character';
+  const shown = path.replace(CONTROL_CHARACTERS, '?');
+  throw new UserError(`containers cannot run in ${shown}, because the path contains ${named}: ${remedy}`);
+}
+
 /**
  * Throws a UserError if the folder, in which no engine has run, must not become a data folder. `isForeign`: another user owns it, so that
  * hidden entries count, too: they may be all that a home folder contains.
  */
 export function refuseUnusableFolder(dataDir: string, isForeign = false): void {
+  refuseUnusablePath(dataDir);
   refuseNestedFolder(dataDir);
   refuseOtherFiles(dataDir, isForeign);
 }
