@@ -1,4 +1,4 @@
-import type { Pod } from '../../api/generated/types.ts';
+import type { Node, Pod, PodSpec, TopologySpreadConstraint } from '../../api/generated/types.ts';
 import type { Transition } from '../../lifecycle/types.ts';
 import {
   type Case,
@@ -65,6 +65,17 @@ function unscheduled(message: string, advice: RegExp) {
     advice,
   };
 }
+
+const labeled = (labels: Record<string, string>): Node => ({ ...node({}), metadata: { name: 'node', labels } });
+const spread = (topologyKey: string): TopologySpreadConstraint => ({
+  maxSkew: 1,
+  topologyKey,
+  whenUnsatisfiable: 'DoNotSchedule',
+});
+const near = (topologyKey: string): Partial<PodSpec> => ({
+  ...unbound,
+  affinity: { podAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [{ topologyKey }] } },
+});
 
 const tainted = (taint: string, advice: RegExp): Case => ({
   spec: unbound,
@@ -321,6 +332,43 @@ explains({
     advice:
       /its imagePullPolicy is Always, so the node pulls it even if it has it, as 'lifepod image list' shows: set imagePullPolicy: IfNotPresent, and recreate the Pod\nif the node does not have it, load it from an archive/,
   },
+  'a topology spread constraint whose key the node lacks': {
+    ...unscheduled(
+      "1 node(s) didn't match pod topology spread constraints (missing required label)",
+      /^label a node with each topologyKey of its topologySpreadConstraints, or change its topologySpreadConstraints: kubectl label node node zone=VALUE$/m,
+    ),
+    spec: { ...unbound, topologySpreadConstraints: [spread('zone'), spread('zone'), spread('kubernetes.io/hostname')] },
+    nodes: [labeled({ 'kubernetes.io/hostname': 'node' })],
+  },
+  'a topology spread constraint whose key a node lacks that is not known': unscheduled(
+    "1 node(s) didn't match pod topology spread constraints (missing required label)",
+    /: kubectl label node NODE KEY=VALUE$/m,
+  ),
+  'a topology spread constraint': unscheduled(
+    "1 node(s) didn't match pod topology spread constraints",
+    /^change its topologySpreadConstraints, or add a node$/m,
+  ),
+  'inter-Pod affinity whose key the node lacks': {
+    ...unscheduled(
+      "1 node(s) didn't match pod affinity rules",
+      /^label a node with each topologyKey of its podAffinity, or change its podAffinity: kubectl label node node zone=VALUE$/m,
+    ),
+    spec: near('zone'),
+    nodes: [labeled({})],
+  },
+  'inter-Pod affinity': {
+    ...unscheduled("1 node(s) didn't match pod affinity rules", /^create a Pod that its podAffinity selects/),
+    spec: near('zone'),
+    nodes: [labeled({ zone: 'a' })],
+  },
+  'inter-Pod anti-affinity': unscheduled(
+    "1 node(s) didn't match pod anti-affinity rules",
+    /^delete the Pods that its podAntiAffinity avoids/,
+  ),
+  'inter-Pod anti-affinity of another Pod': unscheduled(
+    "1 node(s) didn't satisfy existing pods anti-affinity rules",
+    /^delete the Pod whose podAntiAffinity avoids it/,
+  ),
   'a host port that another Pod uses': {
     ...unscheduled("1 node(s) didn't have free ports for the requested pod ports", /^another Pod uses the hostPort/),
     spec: { ...unbound, containers: [container('app', { ports: [{ containerPort: 80, hostPort: 8124 }] })] },

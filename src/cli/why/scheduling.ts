@@ -10,6 +10,7 @@ import { claimNamesOf } from '../../scheduling/volume-claims.ts';
 import { amountText } from './amounts.ts';
 import { CLAIM_ADVICE, NO_VOLUME, UNBOUND, VOLUME_CONFLICT } from './needs/claim-advice.ts';
 import { type UnboundFinding, unboundFinding } from './needs/claims.ts';
+import { POD_RULE_ADVICE } from './needs/pod-rule-advice.ts';
 import {
   type Action,
   type Advice,
@@ -20,18 +21,13 @@ import {
   eventOf,
   type Living,
   listed,
+  nodeName,
   oneLine,
-  type Subject,
+  say,
   seeStatus,
 } from './subject.ts';
 
 const DEFAULT_SCHEDULER = 'default-scheduler';
-
-const say =
-  (description: string): Advice =>
-  () => ({ description });
-
-const nodeName = ({ nodes = [] }: Subject): string => (nodes.length === 1 ? (nodes[0]?.metadata.name ?? '') : 'NODE');
 
 const describeNode =
   (description: string): Advice =>
@@ -74,7 +70,7 @@ const ADVICE: readonly [RegExp, ...Advice[]][] = [
       command: subject.hints.kubectl(`label node ${nodeName(subject)} ${labelsOf(subject)}`),
     }),
   ],
-  [/anti-affinity|pod affinity|topology spread/i, say('change its affinity rules, or add a node')],
+  ...POD_RULE_ADVICE,
   [NO_FREE_PORT, say('another Pod uses the hostPort: delete it, or choose another port')],
   [/unschedulable/, uncordon],
   [/Too many pods/, say('the node is full: delete other Pods, or start the engine with a higher --max-pods')],

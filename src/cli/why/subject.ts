@@ -253,3 +253,11 @@ export const loadImage = (
   description,
   command: hints.engine('image load FILE'),
 });
+
+/** Returns the name of the only node, or a placeholder for a command. */
+export const nodeName = ({ nodes = [] }: Subject): string =>
+  nodes.length === 1 ? (nodes[0]?.metadata.name ?? '') : 'NODE';
+
+export const say =
+  (description: string): Advice =>
+  () => ({ description });
