@@ -8,8 +8,8 @@
  */
 import type { ContainerStatus } from './responses.ts';
 
-const CANCELED =
-  /^failed to (?:create containerd task: (?:failed to create shim task: )?|start containerd task \S+: )context canceled(?:: unknown)?$/;
+/** The canceled part of the start may be any, such as the start of the shim or the request for the ID of its process. */
+const CANCELED = /^failed to (?:create|start) containerd task\b.*: context canceled(?:: unknown)?$/s;
 /** containerd kills the program that starts the shim. */
 const SHIM_KILLED = /^failed to create containerd task: (?:.*: )?start failed: .*: signal: killed(?:: unknown)?$/s;
 const TASK_EXISTS = /^failed to create containerd task: task \S+: already exists$/;

@@ -184,6 +184,8 @@ test.each([
   CREATED_BEFORE,
   'failed to start containerd task "c1": context canceled: unknown',
   'failed to create containerd task: failed to start shim: start failed: : signal: killed: unknown',
+  'failed to create containerd task: failed to start shim: start failed: unix:///run/containerd/s/1: context canceled',
+  'failed to create containerd task: failed to get task pid: context canceled: unknown',
   'failed to create containerd task: failed to create shim task: failed to start shim: start failed: x\n: signal: killed: unknown',
 ])('a container whose start failed with "%s" is observed as created, and queried once', async (message) => {
   containers = [CONTAINER];
