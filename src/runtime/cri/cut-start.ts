@@ -8,12 +8,19 @@
  */
 import type { ContainerStatus } from './responses.ts';
 
-/** The canceled part of the start may be any, such as the start of the shim or the request for the ID of its process. */
-const CANCELED = /^failed to (?:create|start) containerd task\b.*: context canceled(?:: unknown)?$/s;
-/** containerd kills the program that starts the shim. */
-const SHIM_KILLED = /^failed to create containerd task: (?:.*: )?start failed: .*: signal: killed(?:: unknown)?$/s;
+const TASK = /^failed to (?:create|start) containerd task\b/;
 const TASK_EXISTS = /^failed to create containerd task: task \S+: already exists$/;
-const MESSAGES = [CANCELED, SHIM_KILLED, TASK_EXISTS];
+/** The canceled part of the start may be any, such as the request for the ID of the process. */
+const CANCELED = /: context canceled(?:: unknown)?$/;
+const KILLED = /: signal: killed(?:: unknown)?$/;
+
+/** Examines a message, which may be long and contain text of the Pod, in linear time. */
+function isCut(message: string): boolean {
+  if (TASK_EXISTS.test(message)) return true;
+  // containerd kills the program that starts the shim. Other programs may be killed because of the memory limit of the Pod.
+  const isShimKilled = message.includes('start failed: ') && KILLED.test(message);
+  return TASK.test(message) && (CANCELED.test(message) || isShimKilled);
+}
 
 export const isStartCut = ({ state, startedAt, message }: ContainerStatus): boolean =>
-  state === 'CONTAINER_EXITED' && startedAt === 0 && MESSAGES.some((each) => each.test(message));
+  state === 'CONTAINER_EXITED' && startedAt === 0 && isCut(message);

@@ -1,8 +1,11 @@
 import { beforeEach, expect, test } from 'vitest';
+import { cpuMillisOf } from '../../machinery/testing.ts';
 import { type Connection, RuntimeCallError } from './connection.ts';
+import { isStartCut } from './cut-start.ts';
 import { containerFacts, emptyFacts, type Facts, sandboxFacts } from './facts.ts';
 import { ATTEMPT_LABEL, POD_UID_LABEL } from './labels.ts';
 import { createObserver, type Observer } from './observer.ts';
+import type { ContainerStatus } from './responses.ts';
 
 const { signal } = new AbortController();
 const labels = { [POD_UID_LABEL]: 'uid-1', [ATTEMPT_LABEL]: '0' };
@@ -307,4 +310,10 @@ test('observeAll() groups by Pod and forgets the facts and shim exits of objects
   ]);
   expect([...facts.containers.keys(), ...facts.sandboxes.keys()]).toEqual(['c1', 'c2', 's1', 's2']);
   expect(kept).toEqual(new Set(['c1', 'c2']));
+});
+
+test('a long message of a failed start is examined without a stall', () => {
+  const message = `failed to create containerd task: ${'start failed: : '.repeat(20_000)}: signal: lost`;
+  const status = { state: 'CONTAINER_EXITED', startedAt: 0, message } as ContainerStatus;
+  expect(cpuMillisOf(() => expect(isStartCut(status)).toBe(false))).toBeLessThan(100);
 });
