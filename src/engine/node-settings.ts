@@ -238,9 +238,9 @@ export function requireSomePods({ maxPods: text }: NodeOptions): void {
 /** With fewer processes and threads, runc cannot start the sandbox of a Pod: with 6 of them, it fails at times. */
 const LEAST_PIDS = 8;
 
-/** Throws a UserError if no Pod can start with this value of --pod-pids-limit. */
-export function requireUsablePids(limit: number): void {
-  if (limit === -1 || (Number.isSafeInteger(limit) && limit >= LEAST_PIDS)) return;
+/** Throws a UserError if no Pod can start with --pod-pids-limit. An older lifepod may have recorded a lower value, which is accepted. */
+export function requireUsablePids({ podPidsLimit: limit }: { podPidsLimit?: number }): void {
+  if (limit === undefined || limit === -1 || (Number.isSafeInteger(limit) && limit >= LEAST_PIDS)) return;
   throw new UserError(
     `--pod-pids-limit ${limit} is too low to start a Pod: give ${LEAST_PIDS} or more, or -1 for no limit`,
   );

@@ -197,9 +197,12 @@ test('an empty endpoint of the runtime returns to a private containerd, which is
   expect(() => resolveSettings({ dataDir: '/d', containerRuntimeEndpoint: '', runtimeHandler }, former)).not.toThrow();
 });
 
-test('a recorded --max-pods 0 of an older lifepod still works', () => {
-  expect(recordOf(resolveSettings({ dataDir: '/d' }, { ...record, maxPods: '0' }), 7000).maxPods).toBe('0');
-});
+test.each<Partial<EngineRecord>>([{ maxPods: '0' }, { podPidsLimit: 3 }, { evictionMaxPodGracePeriod: '' }])(
+  'the recorded option %j of an older lifepod still works',
+  (recorded) => {
+    expect(recordOf(resolveSettings({ dataDir: '/d' }, { ...record, ...recorded }), 7000)).toMatchObject(recorded);
+  },
+);
 
 test('the path of the encryption configuration becomes absolute, is recorded, and an empty one returns to the own key', () => {
   const dataDir = '/data';

@@ -250,7 +250,7 @@ export function resolveSettings(options: UpOptions, record: EngineRecord | undef
       `--max-grace-period-extension ${maxGracePeriodExtension} is not a valid time: give whole seconds, 0 for no extension`,
     );
   }
-  requireUsablePids(settings.podPidsLimit);
+  requireUsablePids(options);
   const nameErrors = dns1123SubdomainErrors(settings.nodeName);
   if (nameErrors.length > 0) {
     throw new UserError(`--node-name ${JSON.stringify(settings.nodeName)} is not a valid node name: ${nameErrors[0]}`);

@@ -110,15 +110,16 @@ export function parseEviction(texts: EvictionTexts): EvictionConfig {
       });
     }
   }
-  const { maxPodGracePeriod } = texts;
-  if (!/^\d{1,10}$/.test(maxPodGracePeriod))
+  // An empty text, which an older lifepod may have recorded, means 0.
+  const maxPodGraceSeconds = Number(texts.maxPodGracePeriod);
+  if (!Number.isSafeInteger(maxPodGraceSeconds) || maxPodGraceSeconds < 0)
     throw new Error(
-      `--eviction-max-pod-grace-period: ${maxPodGracePeriod} is not a whole number of seconds without a unit, such as 30`,
+      `--eviction-max-pod-grace-period: ${texts.maxPodGracePeriod} is not a whole number of seconds without a unit, such as 30`,
     );
   return {
     thresholds,
     transitionMillis: parseSeconds('--eviction-pressure-transition-period', texts.pressureTransitionPeriod) * 1000,
-    maxPodGraceSeconds: Number(maxPodGracePeriod),
+    maxPodGraceSeconds,
   };
 }
 
