@@ -109,15 +109,17 @@ describe('the affinity of a Pod to other Pods', () => {
   const labelSelector = { matchLabels: { a: 'x' } };
   const invalidSelector = { matchExpressions: [{ key: 'a', operator: 'Is' }] };
   const NO_SELECTOR = 'Forbidden: must not be specified when labelSelector is not set';
-  it.each(['podAffinity', 'podAntiAffinity'] as const)('%s may have 1000 required terms', (kind) => {
-    const errors = (count: number) => {
-      const terms = Array.from({ length: count }, () => ({ topologyKey: 'zone', labelSelector }));
+  it.each(['podAffinity', 'podAntiAffinity'] as const)('the required terms of %s have a total limit', (kind) => {
+    const errors = (count: number, namespaceSelector?: object) => {
+      const terms = Array.from({ length: count }, () => ({ topologyKey: 'zone', labelSelector, namespaceSelector }));
       return errorsOf({ affinity: { [kind]: { requiredDuringSchedulingIgnoredDuringExecution: terms } } });
     };
-    expect(errors(1000)).toEqual([]);
-    expect(errors(1001)).toEqual([
-      `spec.affinity.${kind}.requiredDuringSchedulingIgnoredDuringExecution: Too many: 1001: must have at most 1000 items`,
-    ]);
+    const tooMany = (size: number) =>
+      `spec.affinity.${kind}.requiredDuringSchedulingIgnoredDuringExecution: Invalid value: ${size}: ` +
+      'must have at most 1000 terms and requirements of their selectors together';
+    expect(errors(500)).toEqual([]);
+    expect(errors(501)).toEqual([tooMany(1002)]);
+    expect(errors(200, { matchExpressions: Array(4).fill({ key: 'a', operator: 'Exists' }) })).toEqual([tooMany(1200)]);
   });
 
   it.each<[object, ...string[]]>([

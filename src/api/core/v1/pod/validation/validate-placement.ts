@@ -9,7 +9,6 @@ import {
   invalid,
   notSupported,
   required,
-  tooMany,
 } from '../../../../../machinery/field-error.ts';
 import { labelSelectorErrors } from '../../../../../machinery/labels.ts';
 import {
@@ -170,8 +169,8 @@ function validateNodeField({ key, operator, values = [] }: NodeSelectorRequireme
   return errors;
 }
 
-/** Upstream has no such limit. The scheduler compares each term with the Pods of all nodes. */
-const MAX_TERMS = 1000;
+/** Upstream has no such limit. The scheduler compares the terms with the Pods of all nodes. */
+const MAX_REQUIREMENTS = 1000;
 
 const validatePodAffinity = (affinity: PodAffinity, path: string): FieldError[] =>
   allErrors(
@@ -185,10 +184,18 @@ const validatePodAffinity = (affinity: PodAffinity, path: string): FieldError[] 
     }),
   );
 
-const tooManyTerms = (terms: readonly PodAffinityTerm[] = [], path: string): FieldError[] =>
-  terms.length <= MAX_TERMS
-    ? []
-    : [tooMany(`${path}.requiredDuringSchedulingIgnoredDuringExecution`, terms.length, MAX_TERMS)];
+function tooManyTerms(terms: readonly PodAffinityTerm[] = [], path: string): FieldError[] {
+  const size = terms.reduce(
+    (sum, { labelSelector, namespaceSelector }) => sum + 1 + sizeOf(labelSelector) + sizeOf(namespaceSelector),
+    0,
+  );
+  const rule = `must have at most ${MAX_REQUIREMENTS} terms and requirements of their selectors together`;
+  const field = `${path}.requiredDuringSchedulingIgnoredDuringExecution`;
+  return size <= MAX_REQUIREMENTS ? [] : [invalid(field, size, rule)];
+}
+
+const sizeOf = ({ matchLabels = {}, matchExpressions = [] }: LabelSelector = {}): number =>
+  Object.keys(matchLabels).length + matchExpressions.length;
 
 function validatePodTerm(term: PodAffinityTerm, path: string): FieldError[] {
   const mismatchLabelKeys = new Set(term.mismatchLabelKeys);
