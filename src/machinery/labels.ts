@@ -238,7 +238,7 @@ function compares(operator: 'gt' | 'lt', actual: string, bound: string): boolean
   return operator === 'gt' ? left > right : left < right;
 }
 
-const labelOf = (labels: Labels | undefined, key: string): string | undefined =>
+export const labelOf = (labels: Labels | undefined, key: string): string | undefined =>
   labels !== undefined && Object.hasOwn(labels, key) ? labels[key] : undefined;
 
 export function matchesRequirement({ key, operator, values }: LabelRequirement, labels: Labels | undefined): boolean {
@@ -306,6 +306,20 @@ export function labelSelectorMatcher(selector: LabelSelectorObject | undefined):
   }
   return matcherOf(distinct(requirements));
 }
+
+/**
+ * Returns requirements that select objects with the same values of these labels (In), or with other values (NotIn). Keys without a value in
+ * `own` have no requirement.
+ */
+export const likeOwnLabels = (
+  keys: readonly string[],
+  operator: 'In' | 'NotIn',
+  own: Labels | undefined,
+): { key: string; operator: string; values: string[] }[] =>
+  keys.flatMap((key) => {
+    const value = labelOf(own, key);
+    return value === undefined ? [] : [{ key, operator, values: [value] }];
+  });
 
 /** An absent selector is valid. `path`: the path of the selector in the object. */
 export function labelSelectorErrors(selector: LabelSelectorObject | undefined, path: string): FieldError[] {

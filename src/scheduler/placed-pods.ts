@@ -73,7 +73,7 @@ export class PlacedPods {
     return (node) => {
       const onNode = this.#nodes.get(node) ?? this.#none;
       const nominees = nominated.get(node);
-      return nominees === undefined ? onNode : new NodePods([...onNode.pods, ...nominees]);
+      return nominees === undefined ? onNode : new NodePods(onNode.pods, nominees);
     };
   }
 

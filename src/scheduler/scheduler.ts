@@ -127,7 +127,7 @@ function followNodes(informers: SharedInformers, signal: AbortSignal, unschedula
   const updated = (node: Node, old: Node): void => {
     if (mayFitBetter(node, old)) unschedulable.retryAll();
   };
-  const handlers = { added: unschedulable.retryAll, updated, deleted: unschedulable.retryDependent };
+  const handlers = { added: unschedulable.retryAll, updated, deleted: unschedulable.retryAll };
   return informers.follow<Node>(NODES, { signal }, handlers);
 }
 
@@ -140,7 +140,8 @@ function followNamespaces(
   const updated = ({ metadata }: Namespace, old: Namespace): void => {
     if (!isDeepStrictEqual(metadata.labels, old.metadata.labels)) retryAll();
   };
-  return informers.follow<Namespace>(NAMESPACES, { signal }, { updated });
+  // A Pod may be known before its new namespace.
+  return informers.follow<Namespace>(NAMESPACES, { signal }, { added: retryAll, updated });
 }
 
 async function scheduleOne(scheduler: Scheduler, key: string): Promise<void> {

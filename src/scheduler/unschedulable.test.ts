@@ -41,7 +41,7 @@ test('a change of a volume or a class retries only the Pods that use claims', as
   expect(await after(() => retryWithClaim('a', 'none'))).toBe('');
 });
 
-test('a change of the Pods in a domain retries only the Pods that spread over domains', async () => {
+test('a change of other Pods retries only the Pods with rules about other Pods', async () => {
   const { after, add, delete: remove, looks, retryDependent } = setUp(pod('x'), pod('y'));
   expect(await after(retryDependent)).toBe('');
   expect(looks()).toBe(0);

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { containerOf, defaulted, nodeOf, podOf } from '../api/core/v1/pod/pod-fixtures.ts';
 import type { Node, Pod, PodAffinityTerm } from '../api/generated/types.ts';
 import { cpuMillisOf } from '../machinery/testing.ts';
-import { podsByNode } from './node-pods.ts';
+import { NodePods, podsByNode } from './node-pods.ts';
 import { roomFor } from './preemption.ts';
 import { schedule } from './schedule.ts';
 
@@ -106,6 +106,26 @@ describe('anti-affinity', () => {
     expect(fitting(pod(), [guard])).toBe('a b c d');
     expect(fitting(pod({}, { namespace: 'other' }), [guard])).toBe('c d');
   });
+});
+
+it('label keys that an older lifepod has not added to the selectors count', () => {
+  const own = db({ labelSelector: { matchLabels: { app: 'db' } }, matchLabelKeys: ['hash'] });
+  const old = on('a', { labels: { app: 'db', hash: '1' } }, repelled(own));
+  expect(fitting(pod({}, { labels: { app: 'db', hash: '1' } }), [old])).toBe('c d');
+  expect(fitting(pod({}, { labels: { app: 'db', hash: '2' } }), [old])).toBe('a b c d');
+});
+
+it('a nominated Pod attracts no other, but keeps others away', () => {
+  const nominee = on('a', undefined, repelled(db({ labelSelector: {} })));
+  const podsOn = (name: string) => new NodePods([], name === 'a' ? [nominee] : []);
+  expect(schedule(pod(attracted(db())), NODES.slice(0, 1), podsOn)).toHaveProperty('message');
+  expect(schedule(pod(), NODES.slice(0, 1), podsOn)).toHaveProperty('message');
+  expect(schedule(pod(), NODES.slice(2, 3), podsOn)).toEqual({ node: 'c' });
+});
+
+it('a topologyKey with the name of a property of objects is no label', () => {
+  const rule = db({ topologyKey: 'constructor' });
+  expect(fitting(pod(attracted(rule), { labels: { app: 'db' } }), [])).toBe('');
 });
 
 it.each<[string, Pod, Pod[], string]>([

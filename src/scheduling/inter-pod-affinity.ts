@@ -1,10 +1,16 @@
 /**
  * Checks required inter-Pod affinity and anti-affinity: with which Pods a Pod must, or must not, share a domain such as a node or a zone.
- * The functions are pure. The API server has added matchLabelKeys and mismatchLabelKeys to the selectors.
+ * The functions are pure.
  * Source: the plugin InterPodAffinity of v1.33 (behavior and wording).
  */
 import type { Node, Pod, PodAffinityTerm } from '../api/generated/types.ts';
-import { type Labels, labelSelectorMatcher } from '../machinery/labels.ts';
+import {
+  type LabelSelectorObject,
+  type Labels,
+  labelOf,
+  labelSelectorMatcher,
+  likeOwnLabels,
+} from '../machinery/labels.ts';
 import type { PodsOnNode } from './node-pods.ts';
 import type { PodRule } from './pod-rules.ts';
 
@@ -21,17 +27,31 @@ interface Term {
   selects(pod: Pod, labelsOf: NamespaceLabels): boolean;
 }
 
-function termOf(owner: Pod, { labelSelector, namespaces = [], namespaceSelector, topologyKey }: PodAffinityTerm): Term {
+function termOf(owner: Pod, term: PodAffinityTerm): Term {
+  const { namespaces = [], namespaceSelector, topologyKey } = term;
   const isOwnNamespace = namespaces.length === 0 && namespaceSelector === undefined;
   const named = new Set(isOwnNamespace ? [owner.metadata.namespace] : namespaces);
   const selectsNamespace = labelSelectorMatcher(namespaceSelector);
-  const selectsLabels = labelSelectorMatcher(labelSelector);
+  const selectsLabels = labelSelectorMatcher(selectorOf(owner, term));
   return {
     topologyKey,
     selects({ metadata: { namespace = '', labels } }, labelsOf) {
       return selectsLabels(labels) && (named.has(namespace) || selectsNamespace(labelsOf(namespace)));
     },
   };
+}
+
+/** The API server adds the label keys to the selectors of new Pods, but an older lifepod did not. A requirement may occur twice. */
+function selectorOf(
+  { metadata }: Pod,
+  { labelSelector, matchLabelKeys = [], mismatchLabelKeys = [] }: PodAffinityTerm,
+): LabelSelectorObject | undefined {
+  if (labelSelector === undefined) return undefined;
+  const own = [
+    ...likeOwnLabels(matchLabelKeys, 'In', metadata.labels),
+    ...likeOwnLabels(mismatchLabelKeys, 'NotIn', metadata.labels),
+  ];
+  return { ...labelSelector, matchExpressions: [...(labelSelector.matchExpressions ?? []), ...own] };
 }
 
 const REQUIRED = 'requiredDuringSchedulingIgnoredDuringExecution';
@@ -79,7 +99,7 @@ interface Tally {
 }
 
 const domainOf = ({ metadata }: Node, key: string): string | undefined => {
-  const value = metadata.labels?.[key];
+  const value = labelOf(metadata.labels, key);
   return value === undefined ? undefined : `${key}=${value}`;
 };
 
@@ -122,7 +142,9 @@ export function podAffinityOf(
   const affinityKeys = new Set(affinity.map(({ topologyKey }) => topologyKey));
   const attracts = (other: Pod): boolean => affinity.every((term) => term.selects(other, labelsOf));
   const add = (tally: Tally, node: Node, other: Pod, times: 1 | -1): void => {
-    if (affinity.length > 0 && attracts(other)) count(tally.attracting, node, affinityKeys, times);
+    // A nominated Pod may still be deleted, or be bound to another node.
+    const isBound = !podsOn(node.metadata.name).nominees.has(other);
+    if (affinity.length > 0 && isBound && attracts(other)) count(tally.attracting, node, affinityKeys, times);
     count(tally.repelled, node, keysSelecting(antiAffinity, other, labelsOf), times);
     count(tally.repelling, node, keysSelecting(antiAffinityTerms(other), pod, labelsOf), times);
   };

@@ -16,6 +16,8 @@ import { claimNamesOf } from './volume-claims.ts';
 export interface PodsOnNode {
   readonly pods: Iterable<Pod>;
   readonly count: number;
+  /** Those of the Pods that are not bound yet, but nominated for the node. */
+  readonly nominees: ReadonlySet<Pod>;
   /** The Pods with required anti-affinity. */
   readonly repelling: ReadonlySet<Pod>;
   /** Returns the sum of the effective requests. */
@@ -52,8 +54,12 @@ export class NodePods implements PodsOnNode {
   readonly #claims = new Counts();
   readonly #repelling = new Set<Pod>();
 
-  constructor(pods: Iterable<Pod> = []) {
-    for (const pod of pods) this.set(pod);
+  readonly nominees: ReadonlySet<Pod>;
+
+  /** Adds the nominees to the Pods. */
+  constructor(pods: Iterable<Pod> = [], nominees: Iterable<Pod> = []) {
+    this.nominees = new Set(nominees);
+    for (const pod of [...pods, ...this.nominees]) this.set(pod);
   }
 
   get pods(): Iterable<Pod> {

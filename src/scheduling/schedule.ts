@@ -21,7 +21,7 @@ export interface ClusterFacts {
   /** Without them, claims are ignored. */
   volumes?: VolumeFacts;
   budgets?: readonly PodDisruptionBudget[];
-  /** Without it, no namespaceSelector selects a namespace that has requirements on labels. */
+  /** Without it, every namespace counts as one without labels. */
   namespaceLabels?: NamespaceLabels;
 }
 

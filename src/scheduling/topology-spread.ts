@@ -4,7 +4,13 @@
  * Source: the plugin PodTopologySpread of v1.33 (behavior and wording).
  */
 import type { Node, Pod, TopologySpreadConstraint } from '../api/generated/types.ts';
-import { type LabelMatcher, type LabelSelectorObject, labelSelectorMatcher } from '../machinery/labels.ts';
+import {
+  type LabelMatcher,
+  type LabelSelectorObject,
+  labelOf,
+  labelSelectorMatcher,
+  likeOwnLabels,
+} from '../machinery/labels.ts';
 import type { PodsOnNode } from './node-pods.ts';
 import type { PodRule } from './pod-rules.ts';
 import { matchesNodeSelection, untoleratedTaint } from './requirements.ts';
@@ -23,7 +29,7 @@ export function spreadOf(pod: Pod, nodes: readonly Node[], podsOn: (node: string
   const constraints = hardConstraints(pod);
   if (constraints.length === 0) return undefined;
   const keys = constraints.map(({ topologyKey }) => topologyKey);
-  const hasKeys = ({ metadata }: Node): boolean => keys.every((key) => metadata.labels?.[key] !== undefined);
+  const hasKeys = ({ metadata }: Node): boolean => keys.every((key) => labelOf(metadata.labels, key) !== undefined);
   const known = nodes.filter(hasKeys);
   // If no node has all keys, the counts would not be read. A Pod may have thousands of constraints.
   const domains = known.length === 0 ? [] : constraints.map((constraint) => domainsOf(pod, constraint, known, podsOn));
@@ -70,7 +76,7 @@ function domainsOf(
     metadata.deletionTimestamp === undefined &&
     metadata.namespace === pod.metadata.namespace &&
     matches(metadata.labels);
-  const domainOf = ({ metadata }: Node): string => metadata.labels?.[topologyKey] ?? '';
+  const domainOf = ({ metadata }: Node): string => labelOf(metadata.labels, topologyKey) ?? '';
   const byDomain = new Map<string, number>();
   for (const node of nodes.filter((each) => isIncluded(pod, constraint, each))) {
     let count = byDomain.get(domainOf(node)) ?? 0;
@@ -96,10 +102,7 @@ function domainsOf(
 /** Adds the Pod's own values of matchLabelKeys to the selector of the constraint. */
 function selectorOf({ metadata }: Pod, { labelSelector, matchLabelKeys = [] }: TopologySpreadConstraint): LabelMatcher {
   if (labelSelector === undefined) return labelSelectorMatcher(undefined);
-  const own = matchLabelKeys.flatMap((key) => {
-    const value = metadata.labels?.[key];
-    return value === undefined ? [] : [{ key, operator: 'In', values: [value] }];
-  });
+  const own = likeOwnLabels(matchLabelKeys, 'In', metadata.labels);
   const selector: LabelSelectorObject = {
     ...labelSelector,
     matchExpressions: [...(labelSelector.matchExpressions ?? []), ...own],

@@ -145,12 +145,17 @@ test.each([
   ['--uninstall-service', " (did you mean 'lifepod down --uninstall-service'?)"],
   ['--tail=4', " (did you mean 'lifepod logs --tail'?)"],
   ['--namespace', ''],
+  ['--hidden', ''],
   ['--wurst', ''],
 ])('the unknown option %s of one other command is explained', (given, hint) => {
   const program = new Command('lifepod');
   const up = program.command('up');
   program.command('down').option('--uninstall-service').option('--namespace <name>');
-  program.command('logs').option('--tail <lines>').option('--namespace <name>');
+  program
+    .command('logs')
+    .option('--tail <lines>')
+    .option('--namespace <name>')
+    .addOption(new Option('--hidden').hideHelp());
   expect(usageError(`error: unknown option '${given}'`, 'lifepod up', up)).toBe(
     `unknown option '${given}'${hint}; see 'lifepod up --help'`,
   );

@@ -28,7 +28,7 @@ export function usageError(
     ofKubectl(message, name, words) ??
     misspelled(message, name, children) ??
     abbreviated(message, options) ??
-    ofOther(message, parent) ??
+    ofOther(message, name, parent) ??
     shortened(message, name);
   return `${shown}${runHint(message, name)}${placeHint(message, name, children)}; see '${name} --help'`;
 }
@@ -82,11 +82,12 @@ function abbreviated(message: string, options: readonly Option[]): string | unde
 }
 
 /** Returns the message about an option that exactly one other command has, with that command; undefined for other messages. */
-function ofOther(message: string, parent: Command | null | undefined): string | undefined {
+function ofOther(message: string, name: string, parent: Command | null | undefined): string | undefined {
   const [, problem, given] = /^(unknown option '(--[^'=]+)[^']*')/.exec(message) ?? [];
-  const owners = parent?.commands.filter(({ options }) => options.some(({ long }) => long === given)) ?? [];
-  const [owner, ...others] = owners;
-  if (owner === undefined || others.length > 0) return undefined;
+  const has = ({ options }: Command): boolean => options.some(({ long, hidden }) => long === given && !hidden);
+  const [owner, ...others] = parent?.commands.filter(has) ?? [];
+  // After `run`, the option is probably one of the command to run.
+  if (owner === undefined || others.length > 0 || name.endsWith(' run')) return undefined;
   return `${problem} (did you mean '${fullName(owner)} ${given}'?)`;
 }
 

@@ -90,6 +90,11 @@ describe('the exit code', () => {
     Object.assign(ignored ?? {}, { failurePolicy: 'Ignore' });
     Object.assign(decisive ?? {}, { failurePolicy: 'FailPod' });
     expect(exitCodeOf(object)).toBe(4);
+    Object.assign(ignored ?? {}, { failurePolicy: 'FailPod' });
+    const message = 'the app containers did not fail';
+    const notDue = { exitCode: 137, reason: 'Skipped', message, finishedAt: '2026-01-01T00:00:00Z' };
+    Object.assign(object.status?.deferContainerStatuses?.[0]?.state ?? {}, { terminated: notDue });
+    expect(exitCodeOf(object)).toBe(4);
   });
 
   const failed = (name: string, code: number, second: number, job?: string): Pod =>

@@ -17,6 +17,7 @@ import {
   runOf,
   wantedImage,
 } from '../pod-containers.ts';
+import { isNotDue } from '../timeline/life.ts';
 import { commandError, FAILED_START_REASONS, startFinding } from '../why/failed-start.ts';
 import { actionsText, imageHint, lackOfImage } from '../why/images.ts';
 import { invalidNameText } from '../why/needs/image-name.ts';
@@ -136,7 +137,8 @@ function failedExits(pod: Pod): FailedExit[] {
         const run = { container: name, kind, attempt: status?.restartCount };
         return exit === undefined ? [] : { ...exit, finishedAt: exit.finishedAt ?? '', ...run };
       })
-      .filter(({ exitCode }) => exitCode !== 0)
+      // An entry that was not due has an exit code, too.
+      .filter(({ exitCode, message }) => exitCode !== 0 && (kind !== 'defer' || !isNotDue(message)))
       .sort((a, b) => a.finishedAt.localeCompare(b.finishedAt));
   return (['app', 'init', 'defer'] as const).flatMap(ofKind);
 }

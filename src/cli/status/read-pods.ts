@@ -2,8 +2,7 @@
  * Reads the Pods of an API server, and finds those that are not well.
  *
  * Reads Pods, the ConfigMaps and Secrets that defer containers need, and, if some Pods may not be well, also Jobs, warning Events and
- * records. If the user may not read these, the result contains a
- * sentence about that instead.
+ * records. If the user may not read these, the result contains a sentence about that instead.
  */
 import { mirroredUid } from '../../api/core/v1/pod/mirror.ts';
 import type { CoreV1Event, Job, Node, Pod } from '../../api/generated/types.ts';

@@ -577,6 +577,21 @@ explains({
       'p can never be scheduled: it requests 10Mi memory, and the node node has only 0 for all Pods together (of 24Gi, the rest is reserved).',
     advice: /^lower the requests .*, or reserve less of the machine: start the engine with a lower --kube-reserved, /,
   },
+  'requests for which no node has enough, also without what the largest one reserves': {
+    spec: {
+      nodeName: undefined as unknown as string,
+      containers: [container('app', { resources: { requests: { cpu: '5500m' } } })],
+    },
+    nodes: [
+      { ...node({}), status: { allocatable: { cpu: '4' }, capacity: { cpu: '8' } } },
+      { ...node({}), status: { allocatable: { cpu: '5' }, capacity: { cpu: '5' } } },
+    ],
+    status: {
+      conditions: [condition('PodScheduled', 'False', 'Unschedulable', '0/2 nodes are available: 2 Insufficient cpu.')],
+    },
+    sentence: 'p can never be scheduled: it requests 5500m cpu, and the largest node has only 5 for all Pods together.',
+    advice: /^lower the requests \(and limits\) of its containers, and recreate the Pod\n/,
+  },
   'requests that a node could satisfy without other Pods': {
     spec: {
       nodeName: undefined as unknown as string,

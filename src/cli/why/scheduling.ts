@@ -3,7 +3,7 @@ import { resourceQuantity } from '../../api/core/v1/pod/resources.ts';
 import { hasEnded } from '../../api/core/v1/pod/status/final-phase.ts';
 import type { Node, Pod } from '../../api/generated/types.ts';
 import { uidOf } from '../../machinery/meta.ts';
-import { compareQuantities, maxQuantity, type Quantity, zeroQuantity } from '../../machinery/quantity.ts';
+import { compareQuantities, type Quantity, zeroQuantity } from '../../machinery/quantity.ts';
 import { hostPortsTakenBy } from '../../scheduling/host-ports.ts';
 import { allocatableOf, wantedBy } from '../../scheduling/node-resources.ts';
 import { claimNamesOf } from '../../scheduling/volume-claims.ts';
@@ -182,21 +182,25 @@ interface Shortage {
   requested: Quantity;
   /** The largest allocatable amount of a node; undefined if no node has the resource. */
   largest: Quantity | undefined;
-  /** The capacity of a node if the Pod would fit into it without the reserved part; else undefined. */
+  /** The capacity of this node if the Pod would fit into it without the reserved part; else undefined. */
   capacity: Quantity | undefined;
 }
 
 /** Returns the resources of which the Pod requests more than any node has, even without other Pods; none if the nodes are not known. */
 function shortages({ pod, nodes = [] }: Living): Shortage[] {
   if (nodes.length === 0) return [];
-  return wantedBy(pod).flatMap(([resource, requested]) => {
-    const amounts = nodes.flatMap((node: Node) => allocatableOf(node, resource) ?? []);
-    const most = amounts.reduce(maxQuantity, zeroQuantity);
-    if (compareQuantities(requested, most) <= 0) return [];
-    const capacity = nodes
-      .flatMap((node) => resourceQuantity(node.status?.capacity, resource) ?? [])
-      .find((each) => compareQuantities(requested, each) <= 0);
-    return [{ resource, requested, largest: amounts.length === 0 ? undefined : most, capacity }];
+  return wantedBy(pod).flatMap(([resource, requested]): Shortage[] => {
+    const [best] = nodes
+      .flatMap((node: Node) => {
+        const amount = allocatableOf(node, resource);
+        return amount === undefined ? [] : [{ node, amount }];
+      })
+      .sort((a, b) => compareQuantities(b.amount, a.amount));
+    if (best === undefined) return [{ resource, requested, largest: undefined, capacity: undefined }];
+    if (compareQuantities(requested, best.amount) <= 0) return [];
+    const capacity = resourceQuantity(best.node.status?.capacity, resource);
+    const isReserved = capacity !== undefined && compareQuantities(requested, capacity) <= 0;
+    return [{ resource, requested, largest: best.amount, capacity: isReserved ? capacity : undefined }];
   });
 }
 

@@ -23,7 +23,7 @@ import {
 } from '../runtime.ts';
 import { callMetrics } from './call-metrics.ts';
 import { callErrorOf, connect, hasCode } from './connection.ts';
-import { isStartCut } from './cut-start.ts';
+import { isStartCanceled, isStartCut } from './cut-start.ts';
 import { followEvents } from './events/follow-events.ts';
 import { shareEvents } from './events/shared-events.ts';
 import { execSync } from './exec.ts';
@@ -230,11 +230,11 @@ async function createOrFind<Listed extends { id: string }>(
 
 /**
  * Resolves if the container has been started even though the call to start it failed with `error`, and rejects otherwise. A container whose
- * start failed has no start time. The outcome is unknown if the start was cut (cut-start.ts).
+ * start failed has no start time. The outcome is unknown if the start was canceled (cut-start.ts).
  */
 async function checkStarted(observer: Observer, id: string, error: unknown, signal: AbortSignal): Promise<void> {
   const status = await observer.containerStatus(id, signal).catch(() => undefined);
   if (status === undefined) throw error;
-  if (isStartCut(status)) throw new OutcomeUnknownError(status.message, { cause: error });
+  if (isStartCanceled(status)) throw new OutcomeUnknownError(status.message, { cause: error });
   if (status.startedAt === 0) throw error;
 }

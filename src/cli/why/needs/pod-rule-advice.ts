@@ -1,6 +1,7 @@
 /**
  * Advises on messages of the scheduler about topology spread constraints and inter-Pod affinity (src/scheduling/pod-rules.ts). Pure.
  */
+import { labelOf } from '../../../machinery/labels.ts';
 import { hardConstraints } from '../../../scheduling/topology-spread.ts';
 import { type Action, type Advice, type Living, nodeName, say } from '../subject.ts';
 
@@ -32,7 +33,7 @@ function podAffinity(subject: Living): Action {
 /** Returns the topology keys that a node lacks as labels; none if the nodes are not known. */
 function missingKeys({ nodes = [] }: Living, rules: readonly { topologyKey: string }[]): string[] {
   const keys = new Set(rules.map(({ topologyKey }) => topologyKey));
-  return [...keys].filter((key) => nodes.some(({ metadata }) => metadata.labels?.[key] === undefined));
+  return [...keys].filter((key) => nodes.some(({ metadata }) => labelOf(metadata.labels, key) === undefined));
 }
 
 function addLabels(subject: Living, keys: readonly string[], rules: string): Action {

@@ -1,8 +1,8 @@
 /** The changes that the API server makes to a Pod on each write and delete. Source: pkg/registry/core/pod of v1.33 (behavior). */
+import { likeOwnLabels } from '../../../../machinery/labels.ts';
 import { formatTime } from '../../../../machinery/time.ts';
 import type { DeleteOptions } from '../../../../ports/backend.ts';
 import type {
-  LabelSelectorRequirement,
   Pod,
   PodAffinity,
   PodAffinityTerm,
@@ -44,15 +44,13 @@ export function preparePodForCreate(pod: Pod, context: WriteContext): void {
  * Adds the Pod's own values of matchLabelKeys and mismatchLabelKeys to the selectors of its inter-Pod affinity, where clients see them and
  * the scheduler reads them. Source: applyMatchLabelKeysAndMismatchLabelKeys (behavior).
  */
-function addAffinityLabelKeys({ metadata: { labels = {} }, spec }: Pod): void {
-  const valuesOf = (keys: readonly string[], operator: string): LabelSelectorRequirement[] =>
-    keys.flatMap((key) => {
-      const value = Object.hasOwn(labels, key) ? labels[key] : undefined;
-      return value === undefined ? [] : [{ key, operator, values: [value] }];
-    });
+function addAffinityLabelKeys({ metadata: { labels }, spec }: Pod): void {
   const terms = [spec?.affinity?.podAffinity, spec?.affinity?.podAntiAffinity].flatMap(affinityTerms);
   for (const { labelSelector, matchLabelKeys = [], mismatchLabelKeys = [] } of terms) {
-    const added = [...valuesOf(matchLabelKeys, 'In'), ...valuesOf(mismatchLabelKeys, 'NotIn')];
+    const added = [
+      ...likeOwnLabels(matchLabelKeys, 'In', labels),
+      ...likeOwnLabels(mismatchLabelKeys, 'NotIn', labels),
+    ];
     if (labelSelector === undefined || added.length === 0) continue;
     labelSelector.matchExpressions = [...(labelSelector.matchExpressions ?? []), ...added];
   }
