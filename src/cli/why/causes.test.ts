@@ -535,6 +535,7 @@ explains({
     sentence: 'p has failed: it was active longer than its activeDeadlineSeconds.',
     evidence: [
       'status.reason is DeadlineExceeded: Pod was active on the node longer than the specified deadline',
+      'container app: not started, its node reports code 137 (ContainerStatusUnknown)',
       'container app had not started: its image i is not on the node and may not be pulled',
     ],
     advice: /^load it .*\nor let the node pull it: .*\nraise spec.activeDeadlineSeconds/,

@@ -959,7 +959,7 @@ explains({
       deferContainerStatuses: [status('bye', { state: terminated(1, 'Error') })],
     },
     sentence: 'p has failed: container app ended with code 5; its defer container bye failed.',
-    advice: /-c app\ndo by hand what bye would have done$/,
+    advice: /-c app\ndo by hand what bye would have done\nsee its output: lifepod logs p -n n -c bye$/,
   },
   'a failed Pod': {
     status: { phase: 'Failed', containerStatuses: [status('app', { state: terminated(5, 'Error') })] },
@@ -1017,6 +1017,42 @@ explains({
       message: 'Pod was active on the node longer than the specified deadline',
     },
     sentence: 'p has failed: it was active longer than its activeDeadlineSeconds of 2 s.',
+  },
+  'a Pod with defer containers that exceeded its activeDeadlineSeconds': {
+    spec: {
+      activeDeadlineSeconds: 2,
+      deferContainers: [container('good'), container('undue'), container('upload'), container('last')],
+    },
+    status: {
+      phase: 'Failed',
+      reason: 'DeadlineExceeded',
+      message: 'Pod was active on the node longer than the specified deadline',
+      containerStatuses: [status('app', { state: terminated(137, 'Error') })],
+      deferContainerStatuses: [
+        status('good', { state: terminated(0, 'Completed') }),
+        status('undue', { containerID: '', state: terminated(137, 'Skipped', 'not due on DeadlineExceeded') }),
+        status('upload', { state: terminated(3, 'Error', 'upload failed') }),
+        status('last', { containerID: '', state: terminated(137, 'Skipped', 'the grace period had passed') }),
+      ],
+    },
+    steps: [
+      [60, 'Started', of('app')],
+      [36, 'StopSignal', { ...of('app'), ...until(-6) }],
+      [6, 'Exited', { ...of('app'), exitCode: 137, reason: 'Error' }],
+    ],
+    sentence:
+      'p has failed: it was active longer than its activeDeadlineSeconds of 2 s; its defer container upload failed and defer container last did not run.',
+    evidence: [
+      'status.reason is DeadlineExceeded: Pod was active on the node longer than the specified deadline',
+      'container app: exit code 137 (Error)',
+      'defer container good: exit code 0 (Completed)',
+      'defer container undue: did not run, not due on DeadlineExceeded',
+      'defer container upload: exit code 3 (Error): upload failed',
+      'defer container last: did not run, the grace period had passed',
+      'container app did not end after its stop signal and was killed',
+    ],
+    advice:
+      /^raise spec\.activeDeadlineSeconds[^\n]*\ndo by hand what upload and last would have done\nsee its output: lifepod logs p -n n -c upload\nsee its life: /,
   },
   'a deleted Pod that terminated within its grace period': {
     gone: true,

@@ -33,7 +33,7 @@ export function explainOutcome(subject: Living): Explanation | undefined {
   if (!isFinalPhase(phase)) return undefined;
   const { ends, entries, missing, evidence } = endsOf(subject);
   const defers = deferOutcome(entries);
-  const missed = remainingWork(subject, entries);
+  const missed = [...remainingWork(subject, entries), ...seeFailedEntry(subject, entries)];
   const stopped = ends.flatMap((shown) => (shown.kind === 'app' ? (stopOf(subject, shown)?.cause ?? []) : []));
   if (phase === 'Succeeded' && stopped.length > 0)
     return {
@@ -46,7 +46,7 @@ export function explainOutcome(subject: Living): Explanation | undefined {
     return {
       sentence: `${name} has completed: all its app containers ended with code 0${defers}.`,
       evidence: [...evidence, 'its object stays until it is deleted'],
-      actions: [...missed, ...seeFailedEntry(subject, entries)],
+      actions: missed,
     };
   const sidecars = sidecarsOf(pod);
   const bad = ends.find(
@@ -55,19 +55,16 @@ export function explainOutcome(subject: Living): Explanation | undefined {
   );
   const end = bad === undefined ? undefined : endOfRun(subject, bad, bad.terminated, false);
   if (reason === 'DeferContainerFailed') return failedByEntry(subject, entries, evidence, end?.cause);
-  const rejected = explainRejected(subject, defers);
   const remedies = missing.slice(0, 1).flatMap(({ actions }) => actions);
-  if (rejected !== undefined)
-    return {
-      ...rejected,
-      evidence: [...rejected.evidence, ...missing.map(({ cause }) => cause)],
-      actions: [...remedies, ...rejected.actions],
-    };
+  const deaf = deafEvidence(subject, reason ? undefined : bad?.name);
+  const deafLines = deaf.map(({ line }) => line);
+  const known = [...evidence, ...deafLines, ...missing.map(({ cause }) => cause)];
+  const rejected = explainRejected(subject, { text: defers, evidence: known, actions: missed });
+  if (rejected !== undefined) return { ...rejected, actions: [...remedies, ...rejected.actions] };
   const why = reason
     ? `${reason}${message ? `, ${oneLine(message).replace(/\.$/, '')}` : ''}${missing.map(({ cause }) => `; ${cause}`).join('')}`
     : (end?.cause ?? 'its containers did not succeed');
-  const deaf = deafEvidence(subject, reason ? undefined : bad?.name);
-  const proof = [...evidence, ...deaf.map(({ line }) => line), ...(end?.evidence ?? [])];
+  const proof = [...evidence, ...deafLines, ...(end?.evidence ?? [])];
   if (endedWithNode(subject) && controllerOf(pod) === undefined)
     return {
       sentence: `${name} has failed: ${why}${defers}; it has no controller, so it does not start again by itself.`,

@@ -163,21 +163,29 @@ const RULES: Readonly<Record<string, Rule>> = {
   }),
 };
 
-/** Explains a Failed Pod by its status.reason; undefined if the reason is not known. `defers` is the outcome of its defer containers. */
-export function explainRejected(subject: Living, defers: string): Explanation | undefined {
+/** How the containers of the Pod ended. `text`: a clause about its defer containers, or empty. `actions`: what is left of their work. */
+interface Ends {
+  text: string;
+  evidence: readonly string[];
+  actions: readonly Action[];
+}
+
+/** Explains a Failed Pod by its status.reason; undefined if the reason is not known. */
+export function explainRejected(subject: Living, ends: Ends): Explanation | undefined {
   const { reason = '', message } = subject.pod.status ?? {};
   const text = oneLine(message);
   const rule = RULES[reason] ?? (reason.startsWith('OutOf') ? outOf(reason.slice('OutOf'.length)) : undefined);
   if (rule === undefined) return undefined;
   const { cause, evidence = [], actions } = rule(subject, text);
   return {
-    sentence: `${subject.name} has failed: ${cause}${defers}.`,
+    sentence: `${subject.name} has failed: ${cause}${ends.text}.`,
     evidence: [
       `status.reason is ${reason}${text && `: ${text}`}`,
       ...eventLine(eventOf(subject, [reason, 'Evicted']), subject),
       ...evidence,
+      ...ends.evidence,
     ],
-    actions: hasRun(subject) ? [...actions, seeTimeline(subject)] : actions,
+    actions: [...actions, ...ends.actions, ...(hasRun(subject) ? [seeTimeline(subject)] : [])],
   };
 }
 
