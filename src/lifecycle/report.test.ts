@@ -271,7 +271,7 @@ describe('steps of the record', () => {
     const next = written(input, first);
     const moved = { ...next.observed, outages: [{ from: at(1), to: at(11) }] };
     const { transitions } = decide({ ...next, now: at(11), observed: moved });
-    const message = 'an outage of the node, which does not count';
+    const message = 'an outage of the node';
     const step = { type: 'DeadlineSet', at: at(11), deadline: at(40), message };
     expect(transitions).toEqual([expect.objectContaining(step)]);
   });

@@ -459,3 +459,20 @@ test('an exit code in the last column covers the stopping bar that ends there', 
   const again = [...steps, step(9998, 'Started', 'app#1')];
   expect(drawLife(again, { ...options, now: START + 10_000 })[2]).toMatch(/█0█ running/);
 });
+
+test('the timeline names everything that moved the deadline', () => {
+  const extension = 'an extension of the grace period';
+  const steps = [
+    step(0, 'Started', 'app#0'),
+    step(1000, 'TerminationBegan', '', { reason: 'Deleted', ...until(5000) }),
+    step(1000, 'DeadlineSet', '', until(5000)),
+    step(4000, 'DeadlineSet', '', { ...until(8000), message: extension }),
+    step(7000, 'DeadlineSet', '', { ...until(11_000), message: extension }),
+    step(9000, 'DeadlineSet', '', { ...until(11_200), message: 'the reserve of the PostExit entries' }),
+    step(9100, 'DeadlineSet', '', { ...until(11_203), message: 'an outage of the node' }),
+  ];
+  const drawn = drawLife(steps, { ...options, width: 200 });
+  expect(drawn.find((line) => line.startsWith('Deleted'))).toBe(
+    'Deleted at +1.00s, deadline 10.2s later (before: 4.00s, 7.00s, 10.0s, moved by an extension of the grace period and the reserve of the PostExit entries)',
+  );
+});

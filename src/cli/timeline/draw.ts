@@ -5,7 +5,13 @@ import type { Transition } from '../../lifecycle/types.ts';
 import { formatTime, type Millis } from '../../machinery/time.ts';
 import { type BarKind, inOrder, type LifePicture, type MarkKind, type Named, pictureOf, type Row } from './life.ts';
 import { type Scale, scaleOf, shortDuration } from './scale.ts';
-import { endOfTermination, evictionMessage, firstSentence, terminationReason } from './termination-end.ts';
+import {
+  causesOfMoves,
+  endOfTermination,
+  evictionMessage,
+  firstSentence,
+  terminationReason,
+} from './termination-end.ts';
 import { ticksOf } from './ticks.ts';
 
 export interface DrawOptions {
@@ -203,7 +209,7 @@ const shortened = (name: string, width: number): string =>
   name.length <= width ? name : `${name.slice(0, width - 1)}…`;
 
 function summary(
-  { from, to, deadline, formerDeadlines, movedBy, reservedFrom, finished, ending, over }: LifePicture,
+  { from, to, deadline, formerDeadlines, reservedFrom, finished, ending, over }: LifePicture,
   steps: readonly Transition[],
   width: number,
 ): string[] {
@@ -214,7 +220,11 @@ function summary(
   const former = new Set(
     formerDeadlines.map(after).filter((text) => deadline === undefined || text !== after(deadline)),
   );
-  const cause = movedBy === undefined ? '' : `, moved by ${movedBy}`;
+  const moves = causesOfMoves(
+    inOrder(steps).filter(({ type }) => type === 'DeadlineSet'),
+    ending,
+  );
+  const cause = moves === undefined ? '' : `, moved by ${moves}`;
   const moved = former.size > 0 ? ` (before: ${[...former].join(', ')}${cause})` : '';
   const reserved =
     deadline === undefined || reservedFrom === undefined

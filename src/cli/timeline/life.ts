@@ -43,8 +43,6 @@ export interface LifePicture {
   /** The last deadline of the termination. formerDeadlines has the earlier ones. */
   deadline: Millis | undefined;
   formerDeadlines: Millis[];
-  /** The cause of the last move of the deadline; undefined if the deadline has not moved, or if the record does not have the cause. */
-  movedBy: string | undefined;
   /** The deadline of the PreExit stage. Undefined if no time is reserved for PostExit entries, or if this is not known. */
   reservedFrom: Millis | undefined;
   /** Whether the Pod finished before its deadline, which thus had no effect. False if the object was deleted before the deadline. */
@@ -115,7 +113,6 @@ export function pictureOf(transitions: readonly Transition[], options: PictureOp
     ],
     deadline,
     formerDeadlines: deadlines.slice(0, -1),
-    movedBy: steps.findLast(({ type }) => type === 'DeadlineSet')?.message,
     reservedFrom:
       deadline !== undefined && reservedFrom !== undefined && reservedFrom < deadline ? reservedFrom : undefined,
     endedInTime: finished !== undefined && deadline !== undefined && finished < deadline && (!over || deadline < to),

@@ -1,5 +1,6 @@
-/** Finds why a Pod was terminated, and when its termination was over, for `lifepod timeline` and `lifepod why`. Pure. */
+/** Finds why a Pod was terminated, what moved its deadline, and when it was over, for `lifepod timeline` and `why`. Pure. */
 import type { Transition } from '../../lifecycle/types.ts';
+import { shortDuration } from './scale.ts';
 
 /** A shorter time between the end of the termination and the deletion of the object is not shown. */
 const SHORT_MILLIS = 500;
@@ -15,6 +16,16 @@ export function endOfTermination(steps: readonly Transition[]): Transition | und
   const ended = of('Finished') ?? of('Removed');
   if (gone === undefined || ended === undefined) return gone;
   return Math.abs(gone.at - ended.at) < SHORT_MILLIS ? gone : ended;
+}
+
+/**
+ * Returns everything that has moved the deadline, as a noun phrase; undefined if the record has no cause. Omits moves that do not change
+ * the text of the deadline. `steps`: the steps with deadlines, in order.
+ */
+export function causesOfMoves(steps: readonly Transition[], began: Transition): string | undefined {
+  const texts = steps.map(({ deadline = began.at }) => shortDuration(deadline - began.at));
+  const causes = steps.flatMap(({ message }, i) => (i > 0 && texts[i] !== texts[i - 1] ? (message ?? []) : []));
+  return causes.length === 0 ? undefined : [...new Set(causes)].join(' and ');
 }
 
 /**

@@ -210,6 +210,22 @@ explains({
       'container app: exit code 0 (Completed)',
     ],
   },
+  'a deleted Pod whose deadline moved for several reasons': {
+    gone: true,
+    steps: [
+      [60, 'Started', of('app')],
+      [38, 'TerminationBegan', { reason: 'Deleted', ...until(-34) }],
+      [38, 'DeadlineSet', until(-34)],
+      [36, 'DeadlineSet', { ...until(-31), message: 'an extension of the grace period' }],
+      [33, 'DeadlineSet', { ...until(-28), message: 'an extension of the grace period' }],
+      [30, 'DeadlineSet', { ...until(-27.8), message: 'the reserve of the PostExit entries' }],
+      [29, 'DeadlineSet', { ...until(-27.799), message: 'an outage of the node' }],
+      [28, 'Removed'],
+      [28, 'Gone'],
+    ],
+    sentence:
+      'p has been gone since 11:59:32 UTC: it was deleted, and its termination took 10.0s of the 10.2s allowed (at first 4.00s, moved by an extension of the grace period and the reserve of the PostExit entries).',
+  },
   'a failed container with code 255': {
     spec: { restartPolicy: 'Never' },
     status: { phase: 'Failed', containerStatuses: [status('app', { state: terminated(255, 'Error') })] },

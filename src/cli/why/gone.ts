@@ -6,7 +6,7 @@ import type { Millis } from '../../machinery/time.ts';
 import { entriesOf } from '../timeline/entry-steps.ts';
 import { inOrder, isLoss } from '../timeline/life.ts';
 import { shortDuration } from '../timeline/scale.ts';
-import { endOfTermination } from '../timeline/termination-end.ts';
+import { causesOfMoves, endOfTermination } from '../timeline/termination-end.ts';
 import { deferOutcome, type EntryEnd, endInRecord, endText, fatesOf, remainingWork } from './entries.ts';
 import { causeOf } from './stops/gone-cause.ts';
 import { deafExits } from './stops/pid-one.ts';
@@ -73,11 +73,12 @@ export function explainGone(subject: Subject): Explanation {
 
 /** Returns, in parentheses, the first deadline and what has moved it; empty if the deadline has not moved by the given steps. */
 function movedText(given: readonly Transition[], began: Transition): string {
-  const last = given.at(-1);
-  if (last?.message === undefined || last.deadline === undefined || began.deadline === undefined) return '';
+  const last = given.at(-1)?.deadline;
+  const causes = causesOfMoves(given, began);
+  if (causes === undefined || last === undefined || began.deadline === undefined) return '';
   // A deadline that has moved by only milliseconds has the same text.
-  const [before, after] = [began.deadline, last.deadline].map((deadline) => shortDuration(deadline - began.at));
-  return before === after ? '' : ` (at first ${before}, moved by ${last.message})`;
+  const [before, after] = [began.deadline, last].map((deadline) => shortDuration(deadline - began.at));
+  return before === after ? '' : ` (at first ${before}, moved by ${causes})`;
 }
 
 /**

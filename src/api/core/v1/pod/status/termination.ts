@@ -72,11 +72,16 @@ export function causeOfMove(before: Termination | undefined, after: Termination)
   if (after.deadline < before.deadline) {
     if (after.forced === true) return 'a deletion by force';
     const isOfNode = after.nodeGracePeriodSeconds !== before.nodeGracePeriodSeconds;
-    return isOfNode
-      ? 'the node, which ends the Pod with a shorter grace period'
-      : 'another deletion with a shorter grace period';
+    return isOfNode ? 'a shorter grace period from the node' : 'another deletion with a shorter grace period';
   }
-  if (after.outageSeconds !== before.outageSeconds) return 'an outage of the node, which does not count';
-  const isExtended = after.extendedSeconds !== before.extendedSeconds;
-  return isExtended ? 'an extension of the grace period' : 'the reserve of the PostExit entries';
+  const added = (field: 'outageSeconds' | 'extendedSeconds'): Millis =>
+    ((after[field] ?? 0) - (before[field] ?? 0)) * 1000;
+  const [outage, extension] = [added('outageSeconds'), added('extendedSeconds')];
+  const causes = [
+    ...(outage > 0 ? ['an outage of the node'] : []),
+    ...(extension > 0 ? ['an extension of the grace period'] : []),
+  ];
+  const isReserved = after.deadline - before.deadline - outage - extension >= 1;
+  if (isReserved || causes.length === 0) causes.push('the reserve of the PostExit entries');
+  return causes.join(' and ');
 }
