@@ -140,6 +140,22 @@ test('an object in a Namespace of the manifests is checked when the Namespace ex
   ]);
 });
 
+test('a Pod may need a ServiceAccount that needs a Namespace', async () => {
+  const account = { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: 'sa', namespace: 'team' } };
+  const pod = (serviceAccountName: string, image = 'i') => ({
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name: 'web', namespace: 'team' },
+    spec: { serviceAccountName, containers: [{ name: 'a', image }] },
+  });
+  const right = await create([pod('sa'), account, namespace('team')]);
+  expect(right.error).toBeUndefined();
+  expect(right.created).toEqual(['namespace/team s1', 'serviceaccount/sa s1', 'pod/web s1']);
+  const wrong = await create([pod('sa', ''), config('one', {}, 'team'), account, namespace('team')]);
+  expect(wrong.error).toMatch(/^0\.yaml: pod\/web in namespace team: .*image: Required value/);
+  expect(wrong.has('one')).toBe(false);
+});
+
 test.each([
   [
     { apiVersion: 'v1', kind: 'Nothing', metadata: { name: 'a' } },

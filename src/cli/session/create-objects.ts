@@ -119,17 +119,23 @@ export interface Creation {
  * Rejects with a UserError about the objects that the server refuses, or with the reason of the signal.
  */
 export async function createObjects(objects: readonly PlannedObject[], creation: Creation): Promise<void> {
-  const later = objects.filter((each) => needsOthers(each, objects));
-  const now = objects.filter((each) => !later.includes(each));
-  await untilAborted(creation.signal, check(now, creation));
+  const isReady = (each: PlannedObject, left: readonly PlannedObject[]): boolean => !needsOthers(each, left);
+  let left = objects;
+  let ready = left.filter((each) => isReady(each, left));
+  await untilAborted(creation.signal, check(ready, creation));
   creation.record.write(recordedObjects(objects));
-  const first = now.filter((each) => isNeeded(each, later));
-  await create(first, creation);
-  await check(later, creation);
-  await create(
-    objects.filter((each) => !first.includes(each)),
-    creation,
-  );
+  // A Pod may need a ServiceAccount that needs a Namespace, so objects are created in several rounds before the others can be checked.
+  for (;;) {
+    const later = left.filter((each) => !ready.includes(each));
+    const needed = ready.filter((each) => isNeeded(each, later));
+    if (needed.length === 0) break;
+    await create(needed, creation);
+    left = left.filter((each) => !needed.includes(each));
+    const more = later.filter((each) => isReady(each, left));
+    await check(more, creation);
+    ready = [...ready.filter((each) => left.includes(each)), ...more];
+  }
+  await create(left, creation);
 }
 
 async function check(objects: readonly PlannedObject[], creation: Creation): Promise<void> {
