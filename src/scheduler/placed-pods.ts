@@ -69,12 +69,13 @@ export class PlacedPods {
    * Pods with at least the same priority.
    */
   before(pod: Pod): (node: string) => PodsOnNode {
-    const nominated = this.#nominatedBefore(pod);
-    return (node) => {
-      const onNode = this.#nodes.get(node) ?? this.#none;
-      const nominees = nominated.get(node);
-      return nominees === undefined ? onNode : new NodePods(onNode.pods, nominees);
-    };
+    const withNominees = new Map(
+      [...this.#nominatedBefore(pod)].map(([node, nominees]) => [
+        node,
+        new NodePods(this.#nodes.get(node)?.pods, nominees),
+      ]),
+    );
+    return (node) => withNominees.get(node) ?? this.#nodes.get(node) ?? this.#none;
   }
 
   /** By node: the other waiting Pods that are nominated for it and have at least the priority of `pod`. */

@@ -113,6 +113,10 @@ it('label keys that an older lifepod has not added to the selectors count', () =
   const old = on('a', { labels: { app: 'db', hash: '1' } }, repelled(own));
   expect(fitting(pod({}, { labels: { app: 'db', hash: '1' } }), [old])).toBe('c d');
   expect(fitting(pod({}, { labels: { app: 'db', hash: '2' } }), [old])).toBe('a b c d');
+  // The API server has added the label that the Pod had at its creation.
+  const added = { matchLabels: { app: 'db' }, matchExpressions: [{ key: 'hash', operator: 'In', values: ['1'] }] };
+  const relabeled = on('a', { labels: { app: 'db', hash: '2' } }, repelled({ ...own, labelSelector: added }));
+  expect(fitting(pod({}, { labels: { app: 'db', hash: '1' } }), [relabeled])).toBe('c d');
 });
 
 it('a nominated Pod attracts no other, but keeps others away', () => {

@@ -41,17 +41,22 @@ function termOf(owner: Pod, term: PodAffinityTerm): Term {
   };
 }
 
-/** The API server adds the label keys to the selectors of new Pods, but an older lifepod did not. A requirement may occur twice. */
+/** Adds the label keys that the API server has not added. It adds them to the selectors of new Pods; an older lifepod did not. */
 function selectorOf(
-  { metadata }: Pod,
+  { metadata: { labels } }: Pod,
   { labelSelector, matchLabelKeys = [], mismatchLabelKeys = [] }: PodAffinityTerm,
 ): LabelSelectorObject | undefined {
   if (labelSelector === undefined) return undefined;
+  const { matchExpressions = [] } = labelSelector;
+  const missing = (keys: readonly string[], operator: 'In' | 'NotIn'): string[] => {
+    const known = new Set(matchExpressions.filter((each) => each.operator === operator).map(({ key }) => key));
+    return keys.filter((key) => !known.has(key));
+  };
   const own = [
-    ...likeOwnLabels(matchLabelKeys, 'In', metadata.labels),
-    ...likeOwnLabels(mismatchLabelKeys, 'NotIn', metadata.labels),
+    ...likeOwnLabels(missing(matchLabelKeys, 'In'), 'In', labels),
+    ...likeOwnLabels(missing(mismatchLabelKeys, 'NotIn'), 'NotIn', labels),
   ];
-  return { ...labelSelector, matchExpressions: [...(labelSelector.matchExpressions ?? []), ...own] };
+  return { ...labelSelector, matchExpressions: [...matchExpressions, ...own] };
 }
 
 const REQUIRED = 'requiredDuringSchedulingIgnoredDuringExecution';
@@ -70,7 +75,7 @@ function antiAffinityTerms(pod: Pod): readonly Term[] {
 }
 
 /** Whether required anti-affinity of the Pod may keep other Pods away from its domains. */
-export const mayRepel = (pod: Pod): boolean => antiAffinityTerms(pod).length > 0;
+export const mayRepel = ({ spec }: Pod): boolean => (spec?.affinity?.podAntiAffinity?.[REQUIRED] ?? []).length > 0;
 
 /** Whether the Pod has rules about other Pods that must hold. */
 export const hasPodAffinity = ({ spec }: Pod): boolean =>

@@ -118,13 +118,20 @@ function causeOf(unbound: Unbound, lacksVolume: boolean): Cause | undefined {
 function namedVolume({ claim, volumes, nodes }: Unbound, name: string): Cause {
   const volume = volumes?.find(({ metadata }) => metadata.name === name);
   const phrase = volume && misfit(volume, claim, nodes);
+  const isHeld = phrase !== undefined && /^is (?:bound to|reserved for) /.test(phrase);
   const problem = phrase ?? `does not exist${volumes !== undefined && volume === undefined ? '' : ', or is not free'}`;
   return {
     why: `the PersistentVolume ${name} that its spec.volumeName names ${problem}`,
-    action: (_, { hints }) => ({
-      description: 'create this PersistentVolume, or delete the other claim that uses it: see whether it exists',
-      command: hints.kubectl(`get pv ${name}`),
-    }),
+    action: (claim, { pod, hints }) =>
+      phrase === undefined || isHeld
+        ? {
+            description: 'create this PersistentVolume, or delete the other claim that uses it: see whether it exists',
+            command: hints.kubectl(`get pv ${name}`),
+          }
+        : {
+            description: `change the volume, or ${replaceClaim(pod, claim, 'a spec that fits, or with the volumeName of another volume')}: see the volume`,
+            command: hints.kubectl(`describe pv ${name}`),
+          },
   };
 }
 

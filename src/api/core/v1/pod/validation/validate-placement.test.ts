@@ -1,7 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { fieldErrorText } from '../../../../../machinery/field-error.ts';
 import type { Affinity, PodSpec, TopologySpreadConstraint } from '../../../../generated/types.ts';
-import { validateNodeSelectorLabels, validatePlacement, validateTolerations } from './validate-placement.ts';
+import {
+  validateAffinitySize,
+  validateNodeSelectorLabels,
+  validatePlacement,
+  validateTolerations,
+} from './validate-placement.ts';
 
 const errorsOf = (spec: Partial<PodSpec>): string[] =>
   validatePlacement({ containers: [], ...spec }).map(fieldErrorText);
@@ -109,17 +114,28 @@ describe('the affinity of a Pod to other Pods', () => {
   const labelSelector = { matchLabels: { a: 'x' } };
   const invalidSelector = { matchExpressions: [{ key: 'a', operator: 'Is' }] };
   const NO_SELECTOR = 'Forbidden: must not be specified when labelSelector is not set';
-  it.each(['podAffinity', 'podAntiAffinity'] as const)('the required terms of %s have a total limit', (kind) => {
-    const errors = (count: number, namespaceSelector?: object) => {
-      const terms = Array.from({ length: count }, () => ({ topologyKey: 'zone', labelSelector, namespaceSelector }));
-      return errorsOf({ affinity: { [kind]: { requiredDuringSchedulingIgnoredDuringExecution: terms } } });
+  it.each(['podAffinity', 'podAntiAffinity'] as const)('the size of the required terms of %s is limited', (kind) => {
+    const errors = (count: number, more: object = {}) => {
+      const terms = Array.from({ length: count }, () => ({ topologyKey: 'zone', labelSelector, ...more }));
+      const affinity = { [kind]: { requiredDuringSchedulingIgnoredDuringExecution: terms } };
+      return validateAffinitySize({ containers: [], affinity }).map(fieldErrorText);
     };
-    const tooMany = (size: number) =>
+    const tooLarge = (size: number) => [
       `spec.affinity.${kind}.requiredDuringSchedulingIgnoredDuringExecution: Invalid value: ${size}: ` +
-      'must have at most 1000 terms and requirements of their selectors together';
+        'must have at most 1000 terms, namespaces, requirements and values together',
+    ];
+    const added = { ...labelSelector, matchExpressions: [{ key: 'k', operator: 'In', values: ['v'] }] };
     expect(errors(500)).toEqual([]);
-    expect(errors(501)).toEqual([tooMany(1002)]);
-    expect(errors(200, { matchExpressions: Array(4).fill({ key: 'a', operator: 'Exists' }) })).toEqual([tooMany(1200)]);
+    expect(errors(501)).toEqual(tooLarge(1002));
+    expect(
+      errors(1, { labelSelector: { matchExpressions: [{ key: 'a', operator: 'In', values: Array(1000) }] } }),
+    ).toEqual(tooLarge(1002));
+    expect(errors(100, { namespaces: Array(9) })).toEqual(tooLarge(1100));
+    expect(errors(100, { namespaceSelector: { matchExpressions: Array(9).fill({ key: 'a' }) } })).toEqual(
+      tooLarge(1100),
+    );
+    for (const selector of [labelSelector, added])
+      expect(errors(334, { labelSelector: selector, matchLabelKeys: ['k'] })).toEqual(tooLarge(1002));
   });
 
   it.each<[object, ...string[]]>([

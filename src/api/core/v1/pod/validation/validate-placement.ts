@@ -169,12 +169,8 @@ function validateNodeField({ key, operator, values = [] }: NodeSelectorRequireme
   return errors;
 }
 
-/** Upstream has no such limit. The scheduler compares the terms with the Pods of all nodes. */
-const MAX_REQUIREMENTS = 1000;
-
 const validatePodAffinity = (affinity: PodAffinity, path: string): FieldError[] =>
   allErrors(
-    tooManyTerms(affinity.requiredDuringSchedulingIgnoredDuringExecution, path),
     (affinity.requiredDuringSchedulingIgnoredDuringExecution ?? []).flatMap((term, index) =>
       validatePodTerm(term, `${path}.requiredDuringSchedulingIgnoredDuringExecution[${index}]`),
     ),
@@ -184,18 +180,33 @@ const validatePodAffinity = (affinity: PodAffinity, path: string): FieldError[] 
     }),
   );
 
-function tooManyTerms(terms: readonly PodAffinityTerm[] = [], path: string): FieldError[] {
-  const size = terms.reduce(
-    (sum, { labelSelector, namespaceSelector }) => sum + 1 + sizeOf(labelSelector) + sizeOf(namespaceSelector),
-    0,
-  );
-  const rule = `must have at most ${MAX_REQUIREMENTS} terms and requirements of their selectors together`;
-  const field = `${path}.requiredDuringSchedulingIgnoredDuringExecution`;
-  return size <= MAX_REQUIREMENTS ? [] : [invalid(field, size, rule)];
+/** Upstream has no such limit. The scheduler compares the terms with the Pods of all nodes. */
+const MAX_PARTS = 1000;
+
+/** Checks the size of required inter-Pod affinity, only for new objects: an existing Pod with more must remain changeable. */
+export const validateAffinitySize = ({ affinity }: PodSpec): FieldError[] =>
+  (['podAffinity', 'podAntiAffinity'] as const).flatMap((kind) => {
+    const terms = affinity?.[kind]?.requiredDuringSchedulingIgnoredDuringExecution ?? [];
+    const size = terms.reduce((sum, term) => sum + partsOf(term), 0);
+    if (size <= MAX_PARTS) return [];
+    const rule = `must have at most ${MAX_PARTS} terms, namespaces, requirements and values together`;
+    return [invalid(`spec.affinity.${kind}.requiredDuringSchedulingIgnoredDuringExecution`, size, rule)];
+  });
+
+/** A label key counts once, whether or not the API server has already added it to the selector. */
+function partsOf(term: PodAffinityTerm): number {
+  const { labelSelector, namespaceSelector, namespaces = [], matchLabelKeys = [], mismatchLabelKeys = [] } = term;
+  const keys = new Set([...matchLabelKeys, ...mismatchLabelKeys]);
+  return 1 + namespaces.length + keys.size + sizeOf(labelSelector, keys) + sizeOf(namespaceSelector);
 }
 
-const sizeOf = ({ matchLabels = {}, matchExpressions = [] }: LabelSelector = {}): number =>
-  Object.keys(matchLabels).length + matchExpressions.length;
+const sizeOf = (
+  { matchLabels = {}, matchExpressions = [] }: LabelSelector = {},
+  except: ReadonlySet<string> = new Set(),
+): number =>
+  matchExpressions
+    .filter(({ key }) => !except.has(key))
+    .reduce((sum, { values = [] }) => sum + 1 + values.length, Object.keys(matchLabels).length);
 
 function validatePodTerm(term: PodAffinityTerm, path: string): FieldError[] {
   const mismatchLabelKeys = new Set(term.mismatchLabelKeys);

@@ -26,7 +26,12 @@ import { validateMirrorCreate } from '../mirror.ts';
 import { validateImageSpaces } from './validate-container-fields.ts';
 import { validateAllContainers } from './validate-containers.ts';
 import { validateDeferSettings } from './validate-defers.ts';
-import { validateNodeSelectorLabels, validatePlacement, validateTolerations } from './validate-placement.ts';
+import {
+  validateAffinitySize,
+  validateNodeSelectorLabels,
+  validatePlacement,
+  validateTolerations,
+} from './validate-placement.ts';
 import { deferVolumeFieldPaths, volumeFieldPaths } from './validate-references.ts';
 import { validateResourceList } from './validate-resources.ts';
 import { validatePodSecurityContext } from './validate-security.ts';
@@ -42,6 +47,7 @@ export function validatePodCreate(pod: Pod): FieldError[] {
     errors.push(forbidden('spec.nodeName', 'cannot be set until all schedulingGates have been cleared'));
   }
   errors.push(
+    ...validateAffinitySize(specOf(pod)),
     ...validateAppArmorMatch(pod),
     ...validateDeletionCost(pod),
     ...validateMirrorCreate(pod),
@@ -78,6 +84,7 @@ export function validatePod(pod: Pod, { isTemplate = false } = {}): FieldError[]
     validateAppArmorAnnotations(pod),
     validatePodSpec(spec, isTemplate),
     validateTokenVolumes(spec),
+    isTemplate ? validateAffinitySize(spec) : [],
     spec.containers.flatMap((container, index) => validateImageSpaces(container, `spec.containers[${index}]`)),
     (spec.initContainers ?? []).flatMap((container, index) =>
       validateImageSpaces(container, `spec.initContainers[${index}]`),
