@@ -26,6 +26,7 @@ import { CONTAINERS_END_MILLIS, type DownSettings, downAgain, endEngine, type Sa
 import { type Turn, takeTurn } from './ending/turns.ts';
 import { orOtherFolder } from './kubeconfig/engine-folders.ts';
 import { endLost, endLostEngines, refuseMoved } from './lost/end-lost.ts';
+import { printLine } from './progress/standard-output.ts';
 import { serviceStart } from './service/service-start.ts';
 import { readRecords } from './session/session-records.ts';
 
@@ -36,15 +37,13 @@ const nothingLeft = (dataDir: string, hadLost: boolean): string =>
 const onFullDisk = (dataDir: string, { message }: StorageFullError): string =>
   `${nothingLeft(dataDir, false)}, but its store may contain Pods, which the next start would run again: ${message}, with '${downAgain(dataDir)}'`;
 
-const print: Say = (line) => void process.stdout.write(`${line}\n`);
-
 /**
  * Ends the Pods and the engine of the data folder, and removes everything else of that engine from the machine. Calls `say` with each line
  * of the report. Rejects with the reason of the signal if it aborts.
  */
 export async function down(
   dataDir: string,
-  say = print,
+  say: Say = printLine,
   settings: DownSettings = { signal: new AbortController().signal },
 ): Promise<void> {
   requireRoot();

@@ -27,6 +27,7 @@ import { requireRunning } from './kubeconfig/own-kubeconfig.ts';
 import { sayWhichEngine } from './kubeconfig/which-engine.ts';
 import { loadProgress } from './progress/load-progress.ts';
 import { closedBySudo, STANDARD_INPUT, withArchiveFrom } from './progress/standard-input.ts';
+import { printError, printLine } from './progress/standard-output.ts';
 import { terminalLine } from './progress/terminal-line.ts';
 
 /**
@@ -43,9 +44,6 @@ async function endpointOf(dataDir: string): Promise<string> {
 /** imagePullPolicy is Always by default for the tag latest. Source: the defaults of v1.33. */
 const pulledAnyway = (reference: string): string =>
   `Pods pull ${reference} although it is on this machine, unless they set imagePullPolicy: IfNotPresent, or use a tag other than latest`;
-
-const printError = (line: string): void => void process.stderr.write(`${line}\n`);
-const printLine = (line: string): void => void process.stdout.write(`${line}\n`);
 
 /**
  * Loads each archive once into the container runtime, and prints the loaded images; `-` is standard input, and a file may be a pipe. If a
@@ -112,7 +110,7 @@ export function requireArchive(file: string): void {
 export async function printImages(dataDir: string, output?: 'json'): Promise<void> {
   sayWhichEngine(dataDir, 'fails');
   const { images, pods } = await readAll(dataDir);
-  process.stdout.write(`${output === 'json' ? imagesAsJson(images, pods) : imageTable(images, pods).join('\n')}\n`);
+  printLine(output === 'json' ? imagesAsJson(images, pods) : imageTable(images, pods).join('\n'));
 }
 
 /**
@@ -130,7 +128,7 @@ export async function removeImages(dataDir: string, references: string[]): Promi
     for (const removal of removals) {
       if (removal.kept.length === 0) await removeWholeImage(connection, removal.image.id, timers, signal);
       else for (const name of removal.names) await removeImageName(connection, name, timers, signal);
-      process.stdout.write(`${removalLines(removal).join('\n')}\n`);
+      printLine(removalLines(removal).join('\n'));
     }
   });
 }

@@ -26,7 +26,7 @@ import { withTarget } from './kubeconfig/target-options.ts';
 import { plainFlags } from './logs/log-options.ts';
 import type { LogsOptions } from './logs/logs.ts';
 import { addMakeCommand } from './make-image/command.ts';
-import { watchOutput } from './progress/standard-output.ts';
+import { printError, watchOutput } from './progress/standard-output.ts';
 import { addSecretsCommands } from './secrets/commands.ts';
 import type { RunOptions } from './session/run.ts';
 import type { SessionOptions } from './session/session.ts';
@@ -280,7 +280,7 @@ async function main(): Promise<void> {
     const args = plainValues(program, process.argv);
     await program.parseAsync(args[2] === 'logs' ? plainFlags(args) : args);
   } catch (error) {
-    process.stderr.write(`${errorLine(failureText(error))}\n`);
+    printError(errorLine(failureText(error)));
     process.exitCode = exitCodeOf(error);
   }
 }

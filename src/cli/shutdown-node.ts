@@ -12,12 +12,11 @@ import { startDetached } from './detached/detach.ts';
 import { type Hints, hintsFor } from './hints.ts';
 import { orOtherFolder } from './kubeconfig/engine-folders.ts';
 import { removedCopy } from './kubeconfig/own-kubeconfig.ts';
+import { printLine } from './progress/standard-output.ts';
 import { SIGNAL_CODES } from './signals.ts';
 import { SHUT_DOWN_NODE } from './up.ts';
 
 const ENGINES = 2;
-
-const say = (line: string): void => void process.stdout.write(`${line}\n`);
 
 export async function shutDownNode(dataDir: string): Promise<void> {
   requireRoot();
@@ -26,19 +25,19 @@ export async function shutDownNode(dataDir: string): Promise<void> {
   const lost = record?.state === 'up' ? undefined : lostText(dataDir);
   if (lost !== undefined) throw new UserError(lost);
   if (record?.state !== 'up' || (record.shutdown !== undefined && dataDirOwner(dataDir) === undefined)) {
-    say(`no Pod of ${dataDir} is running: nothing to do${orOtherFolder(dataDir)}`);
+    printLine(`no Pod of ${dataDir} is running: nothing to do${orOtherFolder(dataDir)}`);
     return;
   }
   const copy = copyOfInvoker(dataDir, process.env);
   for (let engine = 1; engine <= ENGINES; engine++) {
     const outcome = await shutDownEngine(dataDir, hints);
     if (outcome !== undefined) {
-      for (const line of outcomeLines(outcome)) say(line);
+      for (const line of outcomeLines(outcome)) printLine(line);
       const removed = removedCopy(copy);
-      if (removed !== undefined) say(removed);
+      if (removed !== undefined) printLine(removed);
       return;
     }
-    say('the engine exited before it had ended all Pods');
+    printLine('the engine exited before it had ended all Pods');
   }
   throw new UserError(
     `the engine could not end all Pods, and some may still be running: see its log ${dataDir}/lifepod.log, ` +
@@ -56,13 +55,13 @@ export const interruptedText = (hints: Hints): string =>
 async function shutDownEngine(dataDir: string, hints: Hints): Promise<ShutdownOutcome | undefined> {
   let pid = dataDirOwner(dataDir);
   if (pid === undefined) {
-    say('the engine is not running: starting it to end its Pods gracefully');
+    printLine('the engine is not running: starting it to end its Pods gracefully');
     await startDetached({ dataDir, anyPort: true });
     pid = dataDirOwner(dataDir);
   } else requireLocalEngine(dataDir, pid);
   if (pid === undefined) throw new UserError(`the engine stopped unexpectedly: see its log ${dataDir}/lifepod.log`);
   const released = untilReleasedBy(dataDir, pid, new AbortController().signal);
-  say(`ending the Pods and the engine (PID ${pid})`);
+  printLine(`ending the Pods and the engine (PID ${pid})`);
   sendSignal(pid, SHUT_DOWN_NODE);
   // While startDetached() waits for an engine that it starts, it handles SIGINT by stopping this engine.
   const interrupt = (): void => {

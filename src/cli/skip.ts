@@ -8,6 +8,7 @@ import { PODS } from '../api/resources.ts';
 import { type ApiError, isApiError } from '../machinery/status.ts';
 import { UserError } from '../platform/files.ts';
 import type { Hints } from './hints.ts';
+import { printLine } from './progress/standard-output.ts';
 import { podName } from './records.ts';
 import { mayNotSkip } from './refusals.ts';
 import { resolveTarget, type TargetOptions } from './target.ts';
@@ -15,7 +16,7 @@ import { type PodSource, presentPod } from './workloads/present-pod.ts';
 
 export async function skip(podArgument: string, entry: string, options: TargetOptions): Promise<void> {
   const target = await resolveTarget(options);
-  process.stdout.write(`${await skipEntry(target, podArgument, entry)}\n`);
+  printLine(await skipEntry(target, podArgument, entry));
 }
 
 /** Resolves with a sentence about the effect. Rejects with an error of refusal() if the API refuses the request. */

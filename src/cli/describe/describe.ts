@@ -7,6 +7,7 @@ import type { Pod } from '../../api/generated/types.ts';
 import { PODS } from '../../api/resources.ts';
 import { isApiError } from '../../machinery/status.ts';
 import { UserError } from '../../platform/files.ts';
+import { printable } from '../../platform/log/printable.ts';
 import { findProgram, runCommand } from '../../platform/processes.ts';
 import { resolveTarget, type TargetOptions } from '../target.ts';
 import { presentPod, unnamedPod } from '../workloads/present-pod.ts';
@@ -54,5 +55,5 @@ export async function describe(type: string, name: string | undefined, options: 
       throw error;
     });
   const section = found === undefined ? [] : deferSection(found);
-  process.stdout.write(insertDeferSection(described.stdout, section));
+  process.stdout.write(insertDeferSection(described.stdout, section.map(printable)));
 }

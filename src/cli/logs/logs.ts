@@ -12,6 +12,7 @@ import { isApiError } from '../../machinery/status.ts';
 import { UserError } from '../../platform/files.ts';
 import { errorLine, failureText } from '../failures.ts';
 import { containerNames, type PodContainer, podContainers, waitsForItsTurn } from '../pod-containers.ts';
+import { printError } from '../progress/standard-output.ts';
 import { SIGNAL_CODES } from '../signals.ts';
 import { resolveTarget, type Target, type TargetOptions } from '../target.ts';
 import { presentPod } from '../workloads/present-pod.ts';
@@ -53,7 +54,7 @@ export async function logs(resource: string, inline: string | undefined, options
 /** Prints the error, after which the command continues and exits with 1. */
 function report(error: unknown): void {
   if (!(error instanceof UserError) && !isApiError(error)) throw error;
-  process.stderr.write(`${errorLine(failureText(error))}\n`);
+  printError(errorLine(failureText(error)));
   process.exitCode = 1;
 }
 

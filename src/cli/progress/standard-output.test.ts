@@ -79,3 +79,13 @@ test('an I/O error of the disk that contains the file is reported', async () => 
     stderr: 'lifepod: standard output cannot be written: i/o error\n',
   });
 });
+
+test('the control characters of a line are visible, so that a message of a container does not change the terminal', async () => {
+  const module = JSON.stringify(join(import.meta.dirname, 'standard-output.ts'));
+  const code = `import { printError, printLine } from ${module}; printLine('a\\u001b[2J\\n\\tb'); printError('c\\u009b2J');`;
+  expect(await runCommand(process.execPath, ['--input-type=module', '--eval', code])).toEqual({
+    code: 0,
+    stdout: 'a\\u001b[2J\n\tb\n',
+    stderr: 'c\\u009b2J\n',
+  });
+});

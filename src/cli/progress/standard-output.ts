@@ -6,6 +6,8 @@
  */
 import { fstatSync, writeSync } from 'node:fs';
 import { getSystemErrorMessage } from 'node:util';
+import { printableText } from '../../platform/log/printable.ts';
+import { terminalLine } from './terminal-line.ts';
 
 const STDOUT = 1;
 
@@ -14,6 +16,15 @@ const STDOUT = 1;
  * an error of its disk.
  */
 const CLOSED: readonly unknown[] = ['EPIPE', 'EIO'];
+
+/**
+ * Prints the lines, which end without a line break, to standard output. Must print every text that may contain one of a client or of a
+ * container, such as the message of a container, except logs and colored texts: see printableText().
+ */
+export const printLine = (line: string): void => void process.stdout.write(`${printableText(line)}\n`);
+
+/** Like printLine(), to standard error, above the progress line. */
+export const printError = (line: string): void => terminalLine.printAbove(process.stderr, `${printableText(line)}\n`);
 
 /** Must be called once, before the first output. */
 export function watchOutput(): void {

@@ -2,6 +2,7 @@
  * Rewrites a line at the bottom of the terminal that shows the progress of a command. While the line is shown, all other output of the
  * process must go through printAbove(), so that the output does not continue the line.
  */
+import { printable } from '../../platform/log/printable.ts';
 
 const CLEAR = '\r\u001b[K';
 const USUAL_COLUMNS = 80;
@@ -26,7 +27,7 @@ export function createTerminalLine(errors: Stream): TerminalLine {
     isShown: errors.isTTY === true,
     show(text) {
       if (errors.isTTY !== true) return;
-      const fitting = text.slice(0, (errors.columns || USUAL_COLUMNS) - 1);
+      const fitting = printable(text).slice(0, (errors.columns || USUAL_COLUMNS) - 1);
       if (fitting !== shown) draw(fitting);
       shown = fitting;
     },

@@ -2,7 +2,8 @@
 import type { UpOptions } from '../../engine/settings.ts';
 import type { KubeObject } from '../../machinery/meta.ts';
 import { UserError } from '../../platform/files.ts';
-import { runSession, warn } from './session.ts';
+import { printError } from '../progress/standard-output.ts';
+import { runSession } from './session.ts';
 
 export interface RunOptions {
   dataDir: UpOptions['dataDir'];
@@ -14,7 +15,7 @@ export interface RunOptions {
 export async function run(image: string, command: readonly string[], options: RunOptions): Promise<void> {
   const { dataDir, namespace } = options;
   const object = podOf(image, command, options);
-  const output = { hasPrefix: false, say: warn, detail: () => undefined };
+  const output = { hasPrefix: false, say: printError, detail: () => undefined };
   await runSession({ dataDir, namespace }, output, () => Promise.resolve([{ object, source: '' }]));
 }
 

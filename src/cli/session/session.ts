@@ -21,6 +21,7 @@ import { engineStarted } from '../kubeconfig/engine-client.ts';
 import { sayWhichEngine } from '../kubeconfig/which-engine.ts';
 import { hasColors } from '../logs/copy-log.ts';
 import { folderDeleted } from '../lost/deleted-folder.ts';
+import { printError as warn } from '../progress/standard-output.ts';
 import { terminalLine } from '../progress/terminal-line.ts';
 import { SIGNAL_CODES } from '../signals.ts';
 import { checkOthers } from './check-others.ts';
@@ -62,7 +63,6 @@ interface Session {
   detail(line: string): void;
 }
 
-export const warn = (line: string): void => terminalLine.printAbove(process.stderr, `${line}\n`);
 const DEFAULT_NAMESPACE = 'default';
 
 export async function upFiles(files: readonly string[], options: SessionOptions): Promise<void> {

@@ -13,6 +13,7 @@ import { dataDirOwner, UserError } from '../../platform/files.ts';
 import { machineClock } from '../../platform/node-js.ts';
 import { hintsFor } from '../hints.ts';
 import { statusWord } from '../pod-containers.ts';
+import { printLine } from '../progress/standard-output.ts';
 import { apiHangs, changingNow } from '../service/not-running.ts';
 import { resolveTarget, type TargetOptions } from '../target.ts';
 import { selectEngine } from './engine-folder.ts';
@@ -35,7 +36,7 @@ export async function status({ output, ...options }: StatusOptions): Promise<voi
     output === 'json'
       ? JSON.stringify(reportJson(report), undefined, 2)
       : reportLines(report, listAll, machineClock.now()).join('\n');
-  process.stdout.write(`${text}\n`);
+  printLine(text);
   if (report.troubles.length > 0) process.exitCode = UNHEALTHY_EXIT_CODE;
 }
 

@@ -9,9 +9,11 @@ import type { Transition } from '../../lifecycle/types.ts';
 import { parseTime } from '../../machinery/time.ts';
 import { toApi } from '../../node/record/step-conversion.ts';
 import { UserError } from '../../platform/files.ts';
+import { printableText } from '../../platform/log/printable.ts';
 import { createLog, systemTimers } from '../../platform/node-js.ts';
 import type { Hints } from '../hints.ts';
 import { podContainers } from '../pod-containers.ts';
+import { printLine } from '../progress/standard-output.ts';
 import { findLife, livesOf, type PodLife, titleOf, transitionsOf } from '../records.ts';
 import { mayNotReadRecords } from '../refusals.ts';
 import { engineStartOf, unreportedNode } from '../service/engine-start.ts';
@@ -46,15 +48,14 @@ export async function timeline(given: string, options: TimelineOptions): Promise
   if (life.isUnread === true) throw mayNotReadRecords(life.namespace, `Pod ${life.name} exists`);
   if (options.list === true) {
     const lives = (await livesOf(target.client, life)).map(summaryOf);
-    return print(output === 'json' ? JSON.stringify(lives, undefined, 2) : livesTable(lives).join('\n'));
+    return printLine(output === 'json' ? JSON.stringify(lives, undefined, 2) : livesTable(lives).join('\n'));
   }
   if (options.watch === true) return watch(life, target, options);
   const steps = transitionsOf(life.records);
-  if (output === 'json') return print(jsonOf(life, steps));
-  print([drawing(life, steps, target.hints, options), ...(await unreportedNote(target, life, steps))].join('\n'));
+  if (output === 'json') return printLine(jsonOf(life, steps));
+  const note = await unreportedNote(target, life, steps);
+  process.stdout.write(`${[drawing(life, steps, target.hints, options), ...note].join('\n')}\n`);
 }
-
-const print = (text: string): void => void process.stdout.write(`${text}\n`);
 
 /** Resolves with a line for a Pod whose steps are those of a former engine, because its node has not reported since; else with none. */
 async function unreportedNote(
@@ -79,11 +80,19 @@ async function unreportedNote(
 const jsonOf = ({ name, namespace, uid }: PodLife, steps: readonly Transition[]): string =>
   JSON.stringify({ pod: name, namespace, uid, transitions: inOrder(steps).map(toApi) }, undefined, 2);
 
+/** Escapes control characters before colors are added: see printLine(). */
+const withPrintableTexts = ({ reason, message, ...step }: Transition): Transition => ({
+  ...step,
+  ...(reason === undefined ? {} : { reason: printableText(reason) }),
+  ...(message === undefined ? {} : { message: printableText(message) }),
+});
+
 function drawing(life: PodLife, steps: readonly Transition[], hints: Hints, options: TimelineOptions): string {
   const { isTTY, columns } = process.stdout;
   if (steps.length === 0) return noSteps(life, hints);
   const withSteps = options.steps === true || options.output === 'wide';
-  const drawn = drawLife(steps, {
+  const shown = steps.map(withPrintableTexts);
+  const drawn = drawLife(shown, {
     width: isTTY ? columns : 80,
     color: isTTY && !process.env['NO_COLOR'],
     now: Date.now(),
@@ -91,7 +100,7 @@ function drawing(life: PodLife, steps: readonly Transition[], hints: Hints, opti
     // With -w, the Pod is not read again, so this deadline may have changed since the start of the command.
     reservedFrom: options.watch === true ? undefined : parseTime(life.pod?.status?.termination?.preExitDeadline),
   });
-  return [titleOf(life), ...drawn, ...(withSteps ? ['', ...stepLines(steps)] : [])].join('\n');
+  return [titleOf(life), ...drawn, ...(withSteps ? ['', ...stepLines(shown)] : [])].join('\n');
 }
 
 function containersOf(pod: Pod): Named[] {
@@ -131,7 +140,7 @@ async function watch(life: PodLife, { client, hints }: Target, options: Timeline
     const from = inOrder(steps)[0]?.at ?? 0;
     for (const step of inOrder(steps.filter(({ key }) => !printed.has(key)))) {
       printed.add(step.key);
-      print(options.output === 'json' ? JSON.stringify(toApi(step)) : stepText(step, from));
+      printLine(options.output === 'json' ? JSON.stringify(toApi(step)) : stepText(step, from));
     }
   };
   const put = (record: PodRecord): void => {

@@ -14,6 +14,7 @@ import { containerdPaths } from '../../runtime/containerd/paths.ts';
 import { repositoryOf } from '../../runtime/images/references.ts';
 import type { Hints } from '../hints.ts';
 import { type PodContainer, podContainers, wantedImage } from '../pod-containers.ts';
+import { printLine } from '../progress/standard-output.ts';
 import { isUnreachable } from '../pull-reason.ts';
 import { findLife, type PodLife, transitionsOf } from '../records.ts';
 import { pullSecretsOf } from '../registries/registry-advice.ts';
@@ -44,12 +45,12 @@ export async function why(given: string, options: WhyOptions): Promise<void> {
   if (wanted !== undefined) {
     const found = await explainWorkload(target, wanted, (life, workload) => explainLife(target, life, workload));
     const { workload, life, explanation } = found;
-    process.stdout.write(isJson ? jsonText(life, explanation, { workload }) : plainText(explanation));
+    printLine(isJson ? jsonText(life, explanation, { workload }) : plainText(explanation));
     return;
   }
   const life = await findLife(target.client, target.namespace, given, target.hints);
   const explanation = await explainLife(target, life);
-  process.stdout.write(isJson ? jsonText(life, explanation) : plainText(explanation));
+  printLine(isJson ? jsonText(life, explanation) : plainText(explanation));
 }
 
 async function explainLife(target: Target, life: PodLife, workload?: WorkloadRef): Promise<Explanation> {
@@ -165,7 +166,7 @@ function plainText({ sentence, evidence, actions }: Explanation): string {
     actions.length === 0
       ? ['there is nothing to do']
       : actions.map(({ description, command }) => `${description}${command === undefined ? '' : `: ${command}`}`);
-  return [sentence, ...evidence.map((line) => `  - ${line}`), ...lines.map((line) => `  > ${line}`), ''].join('\n');
+  return [sentence, ...evidence.map((line) => `  - ${line}`), ...lines.map((line) => `  > ${line}`)].join('\n');
 }
 
 /** README.md documents the fields. `life` is undefined for a workload without Pods. */
@@ -177,7 +178,7 @@ function jsonText(life: PodLife | undefined, explanation: Explanation, more: obj
     uid: life.pod?.metadata.uid ?? life.uid,
     exists: life.pod !== undefined,
   };
-  return `${JSON.stringify({ pod, ...more, cause: sentence, evidence, actions }, undefined, 2)}\n`;
+  return JSON.stringify({ pod, ...more, cause: sentence, evidence, actions }, undefined, 2);
 }
 
 /** Reads the Events about the Pod. `uid`: that of the static Pod for a mirror Pod. Resolves with none if the user may not read Events. */

@@ -1,4 +1,5 @@
 import { journalPrefix } from './journal.ts';
+import { printable } from './printable.ts';
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
 export type LogFormat = 'text' | 'json';
@@ -48,8 +49,3 @@ function jsonOf(value: unknown): string {
     return JSON.stringify(String(value));
   }
 }
-
-const printable = (text: string): string =>
-  text.replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]/g, (character) => {
-    return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
-  });
