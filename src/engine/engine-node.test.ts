@@ -18,10 +18,11 @@ test.each([
   else expect(check).toThrow(cause);
 });
 
-test('--resolv-conf is refused if the file does not exist or is a folder', () => {
+test('--resolv-conf is refused if the file does not exist, is a folder or a device', () => {
   for (const [resolvConf, problem] of [
     ['/nonexistent/resolv.conf', 'does not exist'],
     ['/etc', 'is a folder'],
+    ['/dev/zero', 'cannot be read: it is not a regular file'],
   ] as const)
     expect(() => checkResolvConf({ resolvConf })).toThrow(
       `--resolv-conf ${resolvConf} ${problem}: give an existing file, or '' for the machine's configuration`,

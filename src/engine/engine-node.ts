@@ -1,5 +1,4 @@
 /** Checks settings of the node, reads its capacity, and creates its pressure, DNS and shutdown for the engine. */
-import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { readProblem } from '../machinery/read-problem.ts';
 import { type Dns, startDns } from '../network/dns/dns.ts';
@@ -12,6 +11,7 @@ import { type Capacity, readCapacity } from '../node/status/machine-facts.ts';
 import type { NodeStatusReporter } from '../node/status/node-status.ts';
 import { dropBallast, keepBallast } from '../platform/disk-reserve.ts';
 import { ensurePrivateFolder, UserError } from '../platform/files.ts';
+import { readTextFile } from '../platform/folders/text-file.ts';
 import type { Timers } from '../platform/platform.ts';
 import { containerdPaths } from '../runtime/containerd/paths.ts';
 import type { ContainerRuntime } from '../runtime/runtime.ts';
@@ -50,7 +50,7 @@ export function checkPodGroups(
 export function checkResolvConf({ resolvConf }: Pick<Settings, 'resolvConf'>): void {
   if (resolvConf === '') return;
   try {
-    readFileSync(resolvConf);
+    readTextFile(resolvConf);
   } catch (error) {
     throw new UserError(
       `--resolv-conf ${resolvConf} ${readProblem(error)}: give an existing file, or '' for the machine's configuration`,

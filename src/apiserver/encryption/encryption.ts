@@ -10,11 +10,12 @@
  *  5. After values have been encrypted again, a start copies the store to a new file, because unused space of the old file may still
  *     contain the old values. The file `rewrite-due` in the folder of the keys records this before the first value is written.
  */
-import { existsSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { readProblem } from '../../machinery/read-problem.ts';
 import { badRequest, insufficientStorage } from '../../machinery/status.ts';
 import { UserError, writeFileAtomic } from '../../platform/files.ts';
+import { readTextFile } from '../../platform/folders/text-file.ts';
 import { isDiskFull } from '../../platform/folders/written-file.ts';
 import type { Log } from '../../platform/platform.ts';
 import { rootCommand } from '../../platform/programs/typed-program.ts';
@@ -135,7 +136,7 @@ export const readConfiguration = async (
 async function readGiven(path: string, isUsed = true): Promise<Configuration> {
   let text: string;
   try {
-    text = readFileSync(path, 'utf8');
+    text = readTextFile(path);
   } catch (error) {
     const advice = isUsed
       ? 'restore the file, because the stored Secrets cannot be read without it'

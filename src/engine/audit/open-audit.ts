@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import { type Audit, createAudit } from '../../apiserver/audit/audit.ts';
 import { openLogFile } from '../../apiserver/audit/log-file.ts';
 import { type Policy, parsePolicy } from '../../apiserver/audit/policy.ts';
@@ -8,6 +7,7 @@ import { yamlToJson } from '../../apiserver/yaml/parse.ts';
 import { readProblem } from '../../machinery/read-problem.ts';
 import { UserError } from '../../platform/files.ts';
 import { foreignLink } from '../../platform/folder-owners.ts';
+import { readTextFile } from '../../platform/folders/text-file.ts';
 import type { Metrics } from '../../platform/metrics.ts';
 import type { Platform } from '../../platform/platform.ts';
 import type { AuditSettings } from './audit-settings.ts';
@@ -46,7 +46,7 @@ const refuse =
 export function readPolicy(path: string): Policy {
   let text: string;
   try {
-    text = readFileSync(path, 'utf8');
+    text = readTextFile(path);
   } catch (error) {
     throw new UserError(
       `--audit-policy-file ${path} ${readProblem(error)}: give a file with a Policy of audit.k8s.io/v1, or --audit-policy-file '' --audit-log-path '' for no audit log`,

@@ -4,7 +4,6 @@
  * Source: pkg/kubeapiserver/options/authentication.go of v1.33 (names, defaults and rules).
  */
 import { X509Certificate } from 'node:crypto';
-import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { type Command, InvalidArgumentError } from 'commander';
 import type { AuthenticationSettings } from '../../apiserver/auth/authentication/authenticate.ts';
@@ -12,6 +11,7 @@ import { type OidcOptions, SIGNING_ALGORITHMS } from '../../apiserver/auth/authe
 import { readTokenFile } from '../../apiserver/auth/authentication/token-file.ts';
 import { readProblem } from '../../machinery/read-problem.ts';
 import { UserError } from '../../platform/files.ts';
+import { readTextFile } from '../../platform/folders/text-file.ts';
 
 /** An empty text means that the option is not set. */
 export interface AuthenticationOptions {
@@ -208,7 +208,7 @@ const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g
 function readCertificates(path: string): string {
   let text: string;
   try {
-    text = readFileSync(path, 'utf8');
+    text = readTextFile(path);
   } catch (error) {
     throw new UserError(`--oidc-ca-file ${path} ${readProblem(error)}: give a file with certificates in PEM`);
   }

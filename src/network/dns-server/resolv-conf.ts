@@ -46,7 +46,8 @@ export function machineServers(
 
 function versionOf(path: string): string | undefined {
   const stat = statSync(path, { throwIfNoEntry: false, bigint: true });
-  return stat === undefined ? undefined : `${stat.ino} ${stat.mtimeNs} ${stat.ctimeNs} ${stat.size}`;
+  // Reading a named pipe would wait for its writer.
+  return stat?.isFile() !== true ? undefined : `${stat.ino} ${stat.mtimeNs} ${stat.ctimeNs} ${stat.size}`;
 }
 
 function serversIn(path: string): string[] {

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readTextFile } from '../../platform/folders/text-file.ts';
 import { type DnsConfig, parseResolvConf } from './dns-config.ts';
 
 export const MACHINE_RESOLV_CONF = '/etc/resolv.conf';
@@ -23,7 +23,7 @@ export function readNodeResolver(
 
 function read(path: string): DnsConfig {
   try {
-    return parseResolvConf(readFileSync(path, 'utf8'));
+    return parseResolvConf(readTextFile(path));
   } catch {
     return parseResolvConf('');
   }

@@ -3,9 +3,9 @@
  * Source: k8s.io/apiserver/pkg/authentication/token/tokenfile of v1.33 (format and wording).
  */
 import { createHash } from 'node:crypto';
-import { readFileSync } from 'node:fs';
 import { readProblem } from '../../../machinery/read-problem.ts';
 import { UserError } from '../../../platform/files.ts';
+import { readTextFile } from '../../../platform/folders/text-file.ts';
 import type { UserInfo } from '../../../ports/request.ts';
 
 export type TokenFile = (token: string) => UserInfo | undefined;
@@ -18,7 +18,7 @@ export function readTokenFile(path: string): TokenFile {
   const users = new Map<string, UserInfo>();
   let text: string;
   try {
-    text = readFileSync(path, 'utf8');
+    text = readTextFile(path);
   } catch (error) {
     throw new UserError(
       `--token-auth-file ${path} ${readProblem(error)}: give a CSV file with a token, a user name and a user UID per line`,
