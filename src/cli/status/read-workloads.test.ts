@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { CoreV1Event } from '../../api/generated/types.ts';
+import type { CoreV1Event, Deployment } from '../../api/generated/types.ts';
 import { DAEMON_SETS, DEPLOYMENTS, EVENTS, JOBS, REPLICA_SETS, STATEFUL_SETS } from '../../api/resources.ts';
 import { registryBackend } from '../../client/registry-fixture.ts';
 import { clientOf } from '../../client/typed-client.ts';
@@ -20,7 +20,7 @@ async function start() {
     name: string,
     reason?: string,
     owner?: string,
-  ): Promise<void> => {
+  ): Promise<string> => {
     const labels = { app: name };
     const ownerReferences = owner && [
       { apiVersion: 'apps/v1', kind: 'Deployment', name: owner, uid: owner, controller: true },
@@ -34,7 +34,7 @@ async function start() {
         template: { metadata: { labels }, spec: { containers: [{ name: 'app', image: 'i' }] } },
       },
     };
-    await backend.set(ref, object as KubeObject);
+    const created = await backend.set(ref, object as KubeObject);
     const condition = {
       type: 'ReplicaFailure',
       status: 'True',
@@ -43,12 +43,13 @@ async function start() {
       lastTransitionTime: SINCE,
     };
     await backend.setStatus(ref, namespace, name, { replicas: 0, conditions: reason === undefined ? [] : [condition] });
+    return uidOf(created);
   };
-  await put(DEPLOYMENTS, 'Deployment', 'a', 'web', 'FailedCreate');
+  const web = await put(DEPLOYMENTS, 'Deployment', 'a', 'web', 'FailedCreate');
   await put(DEPLOYMENTS, 'Deployment', 'a', 'well');
-  await put(REPLICA_SETS, 'ReplicaSet', 'a', 'web-1', 'FailedCreate', 'web');
+  const set = await put(REPLICA_SETS, 'ReplicaSet', 'a', 'web-1', 'FailedCreate', web);
   await put(REPLICA_SETS, 'ReplicaSet', 'b', 'alone', 'FailedDelete');
-  return { backend, read: (namespace?: string) => readWorkloads(clientOf(backend), namespace, HINTS) };
+  return { backend, set, read: (namespace?: string) => readWorkloads(clientOf(backend), namespace, HINTS) };
 }
 
 test('workloads that cannot create or delete Pods are troubles, but not those whose owner reports it', async () => {
@@ -74,6 +75,21 @@ test('workloads that cannot create or delete Pods are troubles, but not those wh
     }),
   ]);
   expect((await read('b')).troubles).toHaveLength(1);
+});
+
+test('the newest Event of the ReplicaSet, not the message of the condition, says why a Deployment lacks Pods', async () => {
+  const { backend, set, read } = await start();
+  await backend.set<CoreV1Event>(EVENTS, {
+    apiVersion: 'v1',
+    kind: 'Event',
+    metadata: { name: 'web-1.1', namespace: 'a' },
+    involvedObject: { apiVersion: 'apps/v1', kind: 'ReplicaSet', namespace: 'a', name: 'web-1', uid: set },
+    ...{ type: 'Warning', reason: 'FailedCreate', message: 'Error creating: no quota', lastTimestamp: SINCE },
+  } as CoreV1Event);
+  const web = backend.objects(DEPLOYMENTS).find(({ metadata }) => metadata.name === 'web') as Deployment;
+  await backend.setStatus(DEPLOYMENTS, 'a', 'web', { ...web.status, replicas: 2 });
+  const { troubles } = await read('a');
+  expect(troubles.map(({ message }) => message)).toEqual(['web cannot create more Pods: no quota']);
 });
 
 test('a failed Job is a trouble if no Pod of it is, and a Job of a CronJob only if it is the last one', async () => {

@@ -2,8 +2,9 @@
  * Finds the troubles of workloads that no Pod shows: workloads that cannot create their Pods, for example because a ServiceAccount does not
  * exist or a quota is used up, and failed Jobs whose Pods were deleted.
  *
- * Reads the kinds that report in the condition ReplicaFailure that they cannot create Pods; for the others, see refused-workloads.ts. A
- * Deployment also reports the failures of its ReplicaSets.
+ * Reads the kinds that report in the condition ReplicaFailure that they cannot create Pods, and takes the cause from the Events, because
+ * the message of the condition may be outdated; for the other kinds, see refused-workloads.ts. A Deployment also reports the failures of
+ * its ReplicaSets.
  */
 import type { Job } from '../../api/generated/types.ts';
 import type { Client } from '../../client/client.ts';
@@ -13,7 +14,7 @@ import { parseTime } from '../../machinery/time.ts';
 import type { Hints } from '../hints.ts';
 import { controllerOf, oneLine } from '../why/subject.ts';
 import { lastFinished } from '../workloads/failed-jobs.ts';
-import { hasJobFailed } from '../workloads/refused-pods.ts';
+import { cannotCreate, hasJobFailed, refusalNow } from '../workloads/refused-pods.ts';
 import { WORKLOAD_TYPES } from '../workloads/workloads.ts';
 import { readRefused } from './refused-workloads.ts';
 import type { Trouble } from './report.ts';
@@ -49,22 +50,33 @@ export async function readWorkloads(
   unwell: readonly KubeObject[] = [],
 ): Promise<WorkloadReading> {
   const unread: string[] = [];
-  const found = await Promise.all(
-    TYPES.map(async ({ kind, word, resource }) => {
+  const { refusals, ...refused } = await readRefused(client, namespace, hints);
+  const lists = await Promise.all(
+    TYPES.map(async (type) => {
       const { items } = await client
-        .resource<WorkloadObject>(resource)
+        .resource<WorkloadObject>(type.resource)
         .list(namespace === undefined ? {} : { namespace })
         .catch((error: unknown) => {
-          if (isApiError(error, 'Forbidden')) unread.push(`${kind}s: ${error.message}`);
+          if (isApiError(error, 'Forbidden')) unread.push(`${type.kind}s: ${error.message}`);
           else if (!isApiError(error, 'NotFound')) throw error;
           return { items: [] };
         });
-      const wanted = kind === 'Job' ? failedJobs(items as Job[], unwell) : items;
-      return (wanted as WorkloadObject[]).flatMap((object) => troubleOf(object, kind, word, hints));
+      const wanted = type.kind === 'Job' ? failedJobs(items as Job[], unwell) : items;
+      return { ...type, items: wanted as WorkloadObject[] };
     }),
   );
-  const refused = await readRefused(client, namespace, hints);
-  return { troubles: [...found.flat(), ...refused.troubles], unread: [...unread, ...refused.unread] };
+  const owned = Map.groupBy(
+    lists.flatMap(({ items }) => items),
+    (object) => controllerOf(object)?.uid,
+  );
+  const found = lists.flatMap(({ kind, word, items }) =>
+    items.flatMap((object) => {
+      const reason = (): string | undefined =>
+        refusalNow(object, [object, ...(owned.get(uidOf(object)) ?? [])], refusals);
+      return troubleOf(object, kind, word, reason, hints);
+    }),
+  );
+  return { troubles: [...found, ...refused.troubles], unread: [...unread, ...refused.unread] };
 }
 
 /** Returns the failed Jobs without an unwell Pod. Of the Jobs of a CronJob, only the last one to finish counts. */
@@ -74,7 +86,14 @@ function failedJobs(jobs: readonly Job[], unwell: readonly KubeObject[]): Job[] 
   return last.filter((job) => job !== undefined && hasJobFailed(job) && !shown.has(uidOf(job))) as Job[];
 }
 
-function troubleOf(object: WorkloadObject, kind: Trouble['kind'], word: string, hints: Hints): Trouble[] {
+/** `refusal` returns why the object cannot create Pods. */
+function troubleOf(
+  object: WorkloadObject,
+  kind: Trouble['kind'],
+  word: string,
+  refusal: () => string | undefined,
+  hints: Hints,
+): Trouble[] {
   const { metadata, status } = object;
   const wanted = kind === 'Job' ? 'Failed' : 'ReplicaFailure';
   const failure = status?.conditions?.find((each) => each.type === wanted && each.status === 'True');
@@ -82,8 +101,9 @@ function troubleOf(object: WorkloadObject, kind: Trouble['kind'], word: string, 
   // The ReplicaSet of a Deployment is omitted, because the Deployment also reports the failure.
   if (kind !== 'Job' && controllerOf(object) !== undefined) return [];
   const { name, namespace = 'default', uid } = metadata;
-  const message = oneLine(failure.message);
-  const what = kind === 'Job' ? 'has failed' : `cannot ${failure.reason === 'FailedDelete' ? 'delete' : 'create'} Pods`;
+  const isRefused = kind !== 'Job' && failure.reason !== 'FailedDelete';
+  const message = oneLine((isRefused && refusal()) || failure.message);
+  const what = isRefused ? cannotCreate(object) : kind === 'Job' ? 'has failed' : 'cannot delete Pods';
   return [
     {
       kind,

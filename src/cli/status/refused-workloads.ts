@@ -10,19 +10,24 @@ import { isApiError } from '../../machinery/status.ts';
 import { type Millis, parseTime } from '../../machinery/time.ts';
 import type { Hints } from '../hints.ts';
 import { lastTime } from '../why/subject.ts';
-import { isRefusal, lacksPods, refusalText, SILENT_KINDS } from '../workloads/refused-pods.ts';
+import { cannotCreate, isRefusal, lacksPods, refusalText, SILENT_KINDS } from '../workloads/refused-pods.ts';
 import { WORKLOAD_TYPES } from '../workloads/workloads.ts';
 import type { WorkloadReading } from './read-workloads.ts';
 import type { Trouble } from './report.ts';
 
 const uidOfEvent = ({ involvedObject }: CoreV1Event): string => involvedObject.uid ?? '';
 
+export interface RefusalReading extends WorkloadReading {
+  /** The Events that report why workloads of any kind could not create a Pod; none if the user may not read Events. */
+  refusals: readonly CoreV1Event[];
+}
+
 /** Resolves with a trouble for each such workload. `namespace`: undefined for all namespaces. */
 export async function readRefused(
   client: Client,
   namespace: string | undefined,
   hints: Hints,
-): Promise<WorkloadReading> {
+): Promise<RefusalReading> {
   const where = namespace === undefined ? {} : { namespace };
   const eventsOf = async (reason: string): Promise<CoreV1Event[]> =>
     (await client.resource<CoreV1Event>(EVENTS).list({ ...where, fieldSelector: `reason=${reason}` })).items;
@@ -31,7 +36,7 @@ export async function readRefused(
     const refusals = (await eventsOf('FailedCreate')).filter(isRefusal);
     const kinds = new Set(refusals.map(({ involvedObject }) => involvedObject.kind));
     const types = WORKLOAD_TYPES.filter(({ kind }) => SILENT_KINDS.includes(kind) && kinds.has(kind));
-    if (types.length === 0) return { troubles: [], unread: [] };
+    if (types.length === 0) return { troubles: [], unread: [], refusals };
     const created = lastTimes(await eventsOf('SuccessfulCreate'));
     const failed = Map.groupBy(
       refusals.filter((event) => lastTime(event) > (created.get(uidOfEvent(event)) ?? 0)),
@@ -60,11 +65,12 @@ export async function readRefused(
           );
       }),
     );
-    return { troubles: found.flat(), unread };
+    return { troubles: found.flat(), unread, refusals };
   } catch (error) {
     if (!isApiError(error, 'Forbidden')) throw error;
     return {
       troubles: [],
+      refusals: [],
       unread: [`Events: ${error.message}: Jobs, StatefulSets and DaemonSets that cannot create Pods are not reported`],
     };
   }
@@ -80,15 +86,16 @@ function lastTimes(events: readonly CoreV1Event[]): Map<string, Millis> {
 }
 
 function troubleOf(
-  { metadata: { name, namespace = 'default', uid } }: KubeObject,
+  object: KubeObject,
   kind: Trouble['kind'],
   refusals: readonly CoreV1Event[],
   after: Millis,
   commandFor: (name: string) => string,
 ): Trouble[] {
+  const { name, namespace = 'default', uid } = object.metadata;
   const [last] = [...refusals].sort((a, b) => lastTime(b) - lastTime(a));
   if (last === undefined) return [];
   const since = Math.max(after, Math.min(...refusals.map((each) => parseTime(each.firstTimestamp) ?? lastTime(each))));
-  const message = `${name} cannot create Pods: ${refusalText(last)}`;
+  const message = `${name} ${cannotCreate(object)}: ${refusalText(last)}`;
   return [{ kind, namespace, name, uid, reason: 'FailedCreate', since, message, command: commandFor(name) }];
 }

@@ -192,7 +192,14 @@ test('a complete Job is reported as complete although some of its Pods failed', 
 });
 
 const event = (type: string, message: string): CoreV1Event =>
-  ({ type, reason: 'FailedCreate', message, lastTimestamp: '2026-01-31T11:59:50Z', metadata: {} }) as CoreV1Event;
+  ({
+    type,
+    reason: 'FailedCreate',
+    message,
+    lastTimestamp: '2026-01-31T11:59:50Z',
+    involvedObject: {},
+    metadata: {},
+  }) as CoreV1Event;
 
 test.each<[string, object, string]>([
   [
@@ -314,6 +321,14 @@ test('a refusal of its other Pods explains a workload although a Pod of it runs'
       { description: 'see its conditions and Events', command: 'kubectl describe deployment x -n n' },
     ],
   });
+  const set = object({ kind: 'ReplicaSet', metadata: { name: 'x', uid: 'u' }, status: { conditions } });
+  const later = { type: 'Warning', reason: 'FailedCreate', message: 'Error creating: later', metadata: {} };
+  const events = [{ ...later, involvedObject: { kind: 'ReplicaSet', uid: 'u' } } as CoreV1Event];
+  const refusedLater = given({ title: 'deployment/x', object: web, owners: [web, set], events });
+  expect(explainByPod({ ...refusedLater, pods: [good] }, good, found).sentence).toBe(
+    'deployment/x cannot create more Pods: later.',
+  );
+  expect(explainPodless(refusedLater).sentence).toBe('deployment/x has no Pods: later.');
   const job = object({ metadata: { name: 'x', uid: 'u' }, spec: { parallelism: 3 }, status: { active: 1 } });
   const sentenceOf = (...events: CoreV1Event[]): string =>
     explainByPod(given({ object: job, pods: [good], events }), good, found).sentence;

@@ -8,7 +8,14 @@ import { statusWord } from '../pod-containers.ts';
 import { type Action, ago, type Explanation, lastTime, oneLine } from '../why/subject.ts';
 import { failureOf, failureRemedies, lastJobLine } from './failed-jobs.ts';
 import { idlenessOf, pausedRollout } from './idle-workloads.ts';
-import { currentRefusal, hasJobFailed, isJobFinished, refusalRemedies, refusalText } from './refused-pods.ts';
+import {
+  currentRefusal,
+  hasJobFailed,
+  isJobFinished,
+  refusalNow,
+  refusalRemedies,
+  refusalText,
+} from './refused-pods.ts';
 
 interface WorkloadObject extends KubeObject {
   spec?: { replicas?: number; schedule?: string; backoffLimit?: number };
@@ -18,7 +25,7 @@ interface WorkloadObject extends KubeObject {
     active?: number;
     /** The number of Pods of a Job that have failed. */
     failed?: number;
-    conditions?: { type: string; status: string; reason?: string; message?: string }[];
+    conditions?: { type: string; status: string }[];
   };
 }
 
@@ -119,7 +126,7 @@ export function explainByPod(given: Given, pod: Pod, found: Explanation): Explan
   const { title, namespace, object, pods, owners = [object], hints } = given;
   if (isComplete(object)) return explainComplete({ title, namespace, pods, hints }, found);
   const others = pods.filter((each) => each !== pod);
-  const refusal = refusalOfMore(given);
+  const refusal = refusalNow(object, owners, given.events);
   if (refusal !== undefined) return explainRefused(given, refusal, found, others);
   const failure = failureOf(object);
   const replaced = replacedPods(object, pods, owners);
@@ -154,14 +161,6 @@ const stateLines = (pods: readonly Pod[], what = 'Pod'): string[] => [
     ? [`${pods.length - MOST_PODS} more ${what}${pods.length === MOST_PODS + 1 ? '' : 's'}`]
     : []),
 ];
-
-/** Returns why a workload that has Pods cannot create the others. */
-function refusalOfMore({ object, owners = [object], events }: Given): string | undefined {
-  const { conditions = [] } = (object as WorkloadObject).status ?? {};
-  const failure = conditions.find(({ type, status }) => type === 'ReplicaFailure' && status === 'True');
-  const error = failure?.reason === 'FailedCreate' ? failure : currentRefusal(owners, events);
-  return error && refusalText(error).replace(/\.$/, '');
-}
 
 /** Explains a workload that cannot create more Pods. `found` explains the Pod of worstPod(); `others` are the other Pods. */
 function explainRefused(
@@ -264,7 +263,8 @@ export function explainPodless(given: Given): Explanation {
       evidence: [WITHOUT_PODS],
       actions: [...failureRemedies(given), describe(title, namespace, hints)],
     };
-  const event = events.filter(({ type }) => type === 'Warning').sort((a, b) => lastTime(b) - lastTime(a))[0];
+  const warnings = events.filter(({ type }) => type === 'Warning').sort((a, b) => lastTime(b) - lastTime(a));
+  const event = currentRefusal(owners, events) ?? warnings[0];
   const failure = failureOf(object);
   const message = event === undefined ? '' : refusalText(event);
   const idleness = message === '' && failure === '' ? idlenessOf(object.kind, object, hints) : undefined;

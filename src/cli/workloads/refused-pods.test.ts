@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
 import type { CoreV1Event } from '../../api/generated/types.ts';
+import type { KubeObject } from '../../machinery/meta.ts';
 import { hintsFor } from '../hints.ts';
-import { isRefusal, refusalOf } from './refused-pods.ts';
+import { cannotCreate, currentRefusal, isRefusal, refusalNow, refusalOf } from './refused-pods.ts';
 
 const HINTS = hintsFor({}, { KUBECONFIG: '/var/lib/lifepod/kubeconfig' }, undefined, false);
 const event = (message: string, kind = 'Job', reason = 'FailedCreate'): CoreV1Event =>
@@ -49,4 +50,65 @@ test('a refusal names the ServiceAccount to create; the one that each namespace 
     isPassing: false,
   });
   expect(refusalOf(event(account('default')), HINTS).isPassing).toBe(true);
+});
+
+const at = (second: number): string => new Date(Date.UTC(2026, 0, 31, 11, 0, second)).toISOString();
+/** A Deployment or ReplicaSet whose condition ReplicaFailure has been True since the second 5. */
+const failing = (kind: string, uid: string, revision: number, reason = 'FailedCreate'): KubeObject =>
+  ({
+    apiVersion: 'apps/v1',
+    kind,
+    metadata: { name: uid, uid, annotations: { 'deployment.kubernetes.io/revision': `${revision}` } },
+    status: {
+      conditions: [
+        { type: 'ReplicaFailure', status: 'True', reason, message: 'the first.', lastTransitionTime: at(5) },
+      ],
+    },
+  }) as KubeObject;
+const about = (uid: string, second: number, message: string, reason = 'FailedCreate'): CoreV1Event =>
+  ({
+    reason,
+    message: `Error creating: ${message}.`,
+    lastTimestamp: at(second),
+    involvedObject: { kind: 'ReplicaSet', uid },
+    metadata: {},
+  }) as CoreV1Event;
+
+test('the newest Event says why Pods cannot be created, and the condition ReplicaFailure only if no Event is as new', () => {
+  const set = failing('ReplicaSet', 'r', 1);
+  const web = failing('Deployment', 'd', 1);
+  for (const [object, owners] of [
+    [set, [set]],
+    [web, [web, set]],
+  ] as const) {
+    const now = (...events: CoreV1Event[]): string | undefined => refusalNow(object, owners, events);
+    expect(now()).toBe('the first');
+    expect(now(about('r', 4, 'before'))).toBe('the first');
+    expect(now(about('other', 9, 'elsewhere'))).toBe('the first');
+    expect(now(about('r', 5, 'a'), about('r', 9, 'c'), about('r', 7, 'b'))).toBe('c');
+    // Some of the Pods are created, and others refused, in the same second.
+    expect(now(about('r', 9, 'c'), about('r', 9, 'Created pod: x', 'SuccessfulCreate'))).toBe('c');
+  }
+  const deleting = failing('ReplicaSet', 'r', 1, 'FailedDelete');
+  expect(refusalNow(deleting, [deleting], [about('r', 9, 'c')])).toBeUndefined();
+});
+
+test('the ReplicaSet with the current template says why a Deployment lacks Pods, although an older one is refused later', () => {
+  const [web, old, current] = [
+    failing('Deployment', 'd', 2),
+    failing('ReplicaSet', 'old', 1),
+    failing('ReplicaSet', 'current', 2),
+  ];
+  const newer = about('current', 8, 'its own');
+  expect(currentRefusal([web, current, old], [about('old', 9, 'outdated'), newer])).toBe(newer);
+});
+
+test.each([
+  [{}, 'cannot create Pods'],
+  [{ replicas: 0 }, 'cannot create Pods'],
+  [{ replicas: 2 }, 'cannot create more Pods'],
+  [{ active: 1 }, 'cannot create more Pods'],
+  [{ currentNumberScheduled: 1 }, 'cannot create more Pods'],
+])('a workload with the status %o %s', (status, words) => {
+  expect(cannotCreate({ ...failing('ReplicaSet', 'r', 1), status } as KubeObject)).toBe(words);
 });

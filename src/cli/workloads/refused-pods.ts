@@ -1,6 +1,18 @@
-/** Finds in Events why a workload cannot create its Pods. The status of a Job, StatefulSet or DaemonSet does not show the problem. Pure. */
-import type { CoreV1Event, DaemonSet, Job, StatefulSet } from '../../api/generated/types.ts';
+/**
+ * Finds in Events why a workload cannot create its Pods. The status of a Job, StatefulSet or DaemonSet does not show the problem, and the
+ * condition ReplicaFailure of the other kinds keeps the message of the first refusal, although later ones may have another cause. Pure.
+ */
+import type {
+  CoreV1Event,
+  DaemonSet,
+  Job,
+  ReplicaSet,
+  ReplicaSetCondition,
+  StatefulSet,
+} from '../../api/generated/types.ts';
+import { REVISION } from '../../controllers/deployment/revisions.ts';
 import { type KubeObject, uidOf } from '../../machinery/meta.ts';
+import { type Millis, parseTime } from '../../machinery/time.ts';
 import type { Hints } from '../hints.ts';
 import { type Action, lastTime, oneLine } from '../why/subject.ts';
 
@@ -83,16 +95,61 @@ export const SILENT_KINDS: readonly string[] = Object.keys(LACKS_PODS);
 export const lacksPods = (kind: string, object: KubeObject): boolean =>
   object.metadata.deletionTimestamp === undefined && LACKS_PODS[kind]?.(object) === true;
 
-/** Returns the newest of `events` that reports why an object of SILENT_KINDS still lacks Pods. */
+/** Returns the condition with which an object says that it cannot create Pods; undefined if it has none. */
+const failedCreateOf = (object: KubeObject): ReplicaSetCondition | undefined =>
+  (object as ReplicaSet).status?.conditions?.find(
+    ({ type, status, reason }) => type === 'ReplicaFailure' && status === 'True' && reason === 'FailedCreate',
+  );
+
+/**
+ * Returns the newest of `events` that reports why an owner lacks Pods now; undefined if none does. Of the ReplicaSets of a Deployment, the
+ * one with the last revision decides, because the others have older templates.
+ */
 export function currentRefusal(owners: readonly KubeObject[], events: readonly CoreV1Event[]): CoreV1Event | undefined {
-  return owners
-    .filter((owner) => lacksPods(owner.kind, owner))
-    .flatMap((owner) => {
-      const own = events.filter(({ involvedObject }) => involvedObject.uid === uidOf(owner));
-      const created = Math.max(0, ...own.filter(({ reason }) => reason === 'SuccessfulCreate').map(lastTime));
-      return own.filter((event) => isRefusal(event) && lastTime(event) > created);
-    })
-    .sort((a, b) => lastTime(b) - lastTime(a))[0];
+  const found = owners.flatMap((owner) => {
+    const own = events.filter(({ involvedObject }) => involvedObject.uid === uidOf(owner));
+    const since = refusedSince(owner, own);
+    return own
+      .filter((event) => isRefusal(event) && lastTime(event) >= since)
+      .map((event) => ({ event, revision: Number(owner.metadata.annotations?.[REVISION] ?? 0) }));
+  });
+  return found.sort((a, b) => b.revision - a.revision || lastTime(b.event) - lastTime(a.event))[0]?.event;
+}
+
+/** Returns the earliest time of a refusal that is still true; infinity if the object lacks no Pods. `own`: the Events of the object. */
+function refusedSince(object: KubeObject, own: readonly CoreV1Event[]): Millis {
+  const failure = failedCreateOf(object);
+  if (failure !== undefined) return parseTime(failure.lastTransitionTime) ?? 0;
+  if (!lacksPods(object.kind, object)) return Number.POSITIVE_INFINITY;
+  return Math.max(0, ...own.filter(({ reason }) => reason === 'SuccessfulCreate').map((event) => lastTime(event) + 1));
+}
+
+/**
+ * Returns why a workload cannot create Pods now, as one line without the final period; undefined if it can. `owners`: the workload and the
+ * objects through which it creates Pods.
+ */
+export function refusalNow(
+  object: KubeObject,
+  owners: readonly KubeObject[],
+  events: readonly CoreV1Event[],
+): string | undefined {
+  const error = currentRefusal(owners, events) ?? failedCreateOf(object);
+  return error && refusalText(error).replace(/\.$/, '');
+}
+
+/** Returns the words for an object that lacks Pods, which depend on whether it has some. */
+export function cannotCreate(object: KubeObject): string {
+  const {
+    active = 0,
+    currentNumberScheduled = active,
+    replicas = currentNumberScheduled,
+  } = (object as WithCounts).status ?? {};
+  return replicas > 0 ? 'cannot create more Pods' : 'cannot create Pods';
+}
+
+/** The number of Pods in the status of a Job, of a DaemonSet, and of the other kinds. */
+interface WithCounts {
+  status?: { active?: number; currentNumberScheduled?: number; replicas?: number };
 }
 
 const hasCondition = ({ status }: Job, type: string): boolean =>
