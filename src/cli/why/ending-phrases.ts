@@ -1,4 +1,5 @@
 /** Composes phrases about the termination of a Pod: when it began, its deadline, and how to shorten it. Pure. */
+import { isMirrorPod } from '../../api/core/v1/pod/mirror.ts';
 import { isFinalPhase } from '../../api/core/v1/pod/status/final-phase.ts';
 import type { Transition } from '../../lifecycle/types.ts';
 import { type Millis, parseTime } from '../../machinery/time.ts';
@@ -107,10 +108,11 @@ function taintEvidence({ pod, node }: Living): string[] {
     : [`it is evicted: its node ${node.metadata.name} has the taint ${taintText(stay.taint)}`];
 }
 
-export const hurry = (subject: Living): Action =>
-  isDeleted(subject)
-    ? {
-        description: 'wait, or cut it short',
-        command: subject.hints.kubectl(`delete pod ${subject.name} -n ${subject.namespace} --now`),
-      }
-    : { description: 'wait: its phase then shows how it ended' };
+/** Returns how to shorten the termination. A deletion of a mirror Pod has no effect on its static Pod. */
+export function hurry(subject: Living): Action {
+  const { name, namespace, pod, hints } = subject;
+  if (!isDeleted(subject)) return { description: 'wait: its phase then shows how it ended' };
+  if (isMirrorPod(pod))
+    return { description: 'wait: the grace period of a static Pod cannot be shortened through the API' };
+  return { description: 'wait, or cut it short', command: hints.kubectl(`delete pod ${name} -n ${namespace} --now`) };
+}

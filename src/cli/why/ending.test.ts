@@ -419,12 +419,12 @@ explains({
     sentence:
       /its defer container bye \(1 of 1\) waits for its image reg\/i:1, which has been pulled for 3.00s; deadline /,
   },
-  'an entry of a static Pod, which cannot be given up': {
+  'an entry of a static Pod, which cannot be given up or cut short': {
     metadata: { ...DELETED, annotations: { 'kubernetes.io/config.mirror': 'uid' } },
     spec: { deferContainers: [container('bye')] },
     status: { deferContainerStatuses: [running('bye')] },
     sentence: /its defer container bye \(1 of 1\) has been running for /,
-    advice: /--now$/,
+    advice: /^see its output: [^\n]+\nwait: the grace period of a static Pod cannot be shortened through the API$/,
   },
   'an entry that is about to start': {
     metadata: DELETED,
