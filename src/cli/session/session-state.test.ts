@@ -307,6 +307,14 @@ describe('an obstacle', () => {
     });
   });
 
+  test('is that preempted Pods have not ended, with the advice to wait', () => {
+    const status = { ...unschedulable.status, nominatedNodeName: 'n' };
+    expect(obstacleOf({ ...unschedulable, status } as Pod, { hints: HINTS })).toMatchObject({
+      text: 'no node can run it: it waits for the end of preempted Pods on node n',
+      hint: 'wait: it is then scheduled automatically',
+    });
+  });
+
   test('names the image that its node has, and what keeps the Pod from using it', () => {
     const waiting = pod('p', 'Pending', { app: [waits('a', 'ErrImagePull', 'no such host')] });
     const [container] = waiting.spec?.containers ?? [];

@@ -66,6 +66,14 @@ function unscheduled(message: string, advice: RegExp) {
   };
 }
 
+const preempted = (name: string, metadata: object, nodeName = 'node'): Pod => ({
+  apiVersion: 'v1',
+  kind: 'Pod',
+  metadata: { name, namespace: 'a', ...metadata },
+  spec: { nodeName, containers: [] },
+  status: { conditions: [condition('DisruptionTarget', 'True', 'PreemptionByScheduler')] },
+});
+
 const labeled = (labels: Record<string, string>): Node => ({ ...node({}), metadata: { name: 'node', labels } });
 const spread = (topologyKey: string): TopologySpreadConstraint => ({
   maxSkew: 1,
@@ -121,6 +129,31 @@ explains({
       'Event FailedScheduling, 1.00s ago: 0/1 nodes are available: 1 Insufficient cpu.',
     ],
     advice: /lower the requests/,
+  },
+  'a Pod that has preempted others': {
+    spec: unbound,
+    status: {
+      nominatedNodeName: 'node',
+      conditions: [condition('PodScheduled', 'False', 'Unschedulable', '0/1 nodes are available: 1 Insufficient cpu.')],
+    },
+    otherPods: [
+      preempted('soon', { deletionTimestamp: time(-5) }),
+      preempted('late', { deletionTimestamp: time(-12) }),
+      preempted('elsewhere', { deletionTimestamp: time(-30) }, 'other'),
+      preempted('stays', {}),
+    ],
+    sentence:
+      'p is not scheduled yet: it waits for the end of the preempted Pods a/late and a/soon on node node; deadline 12:00:12 UTC (in 12.0s).',
+    advice: /^wait: it is then scheduled automatically\nsee why late has not ended yet: lifepod why late -n a$/,
+  },
+  'a Pod that has preempted others, which are not known': {
+    spec: unbound,
+    status: {
+      nominatedNodeName: 'node',
+      conditions: [condition('PodScheduled', 'False', 'Unschedulable', '0/1 nodes are available: 1 Insufficient cpu.')],
+    },
+    sentence: 'p is not scheduled yet: it waits for the end of preempted Pods on node node.',
+    advice: /^wait: it is then scheduled automatically$/,
   },
   'a claim that does not exist': unscheduled(
     'persistentvolumeclaim "data" not found',

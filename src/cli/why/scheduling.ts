@@ -11,6 +11,7 @@ import { amountText } from './amounts.ts';
 import { CLAIM_ADVICE, NO_VOLUME, UNBOUND, VOLUME_CONFLICT } from './needs/claim-advice.ts';
 import { type UnboundFinding, unboundFinding } from './needs/claims.ts';
 import { POD_RULE_ADVICE } from './needs/pod-rule-advice.ts';
+import { preemptionOf, WAIT_FOR_ROOM } from './needs/preemption.ts';
 import {
   type Action,
   type Advice,
@@ -113,6 +114,11 @@ export function explainScheduling(subject: Living): Explanation | undefined {
   }
   const message = oneLine(condition.message);
   const evidence = [...conditionLine(condition), ...eventLine(eventOf(subject, ['FailedScheduling']), subject)];
+  const preemption = preemptionOf(subject);
+  if (preemption !== undefined) {
+    const { cause, due, actions } = preemption;
+    return { sentence: `${name} is not scheduled yet: ${cause}${due}.`, evidence, actions };
+  }
   const never = impossible(subject);
   if (never !== undefined) return { ...never, evidence: [...never.evidence, ...evidence] };
   const ports = takenPorts(subject);
@@ -217,6 +223,8 @@ function shortageClauses(subject: Living): string[] {
 
 /** Returns why no node can run the Pod, as clauses without its name, and the first action. The Pod has the condition PodScheduled. */
 export function unschedulable(subject: Living): { cause: string; action: Action } {
+  const preemption = preemptionOf(subject);
+  if (preemption !== undefined) return { cause: preemption.cause, action: WAIT_FOR_ROOM };
   const message = oneLine(conditionOf(subject, 'PodScheduled')?.message);
   const clauses = shortageClauses(subject);
   if (clauses.length > 0) return { cause: clauses.join('; '), action: lower(subject) };

@@ -24,6 +24,7 @@ import { resolveTarget, type Target, type TargetOptions } from '../target.ts';
 import { explainWorkload } from '../workloads/why-workload.ts';
 import { workloadName } from '../workloads/workloads.ts';
 import { explain } from './explain.ts';
+import { isPreempting } from './needs/preemption.ts';
 import { readBoundVolumes, unboundClaimsReader } from './needs/read-claims.ts';
 import { entryNeedsReader } from './needs/read-entry-needs.ts';
 import { waitsForPort } from './scheduling.ts';
@@ -63,7 +64,7 @@ async function explainLife(target: Target, life: PodLife, workload?: WorkloadRef
       pod === undefined ? {} : lastLinesOf(client, pod),
       nodesOf(client, nodeName),
       pod && readPullSecrets(client, pod),
-      pod && waitsForPort(pod) ? podsOf(client) : undefined,
+      pod && (waitsForPort(pod) || isPreempting(pod)) ? podsOf(client) : undefined,
       pod !== undefined && nodeName !== undefined && mayBeCut(pod) ? rebootOf(client, nodeName) : undefined,
       pod && unboundClaimsReader(client)(pod),
       pod && readBoundVolumes(client, pod),
