@@ -1,8 +1,9 @@
 /**
  * Decides whether a Pod is well, for `lifepod status`. Pure.
  *
- * A Pod is well if it runs and is ready, if it has succeeded, or if it is starting, pulling, initializing or terminating in time. If the
- * user may not read Events or records, some troubles are found later.
+ * A Pod is well if it runs and is ready, if it has succeeded, or if it is starting, pulling, initializing or terminating in time. A defer
+ * container that waits to be retried, or cannot start, is a trouble also before the deadline. If the user may not read Events or records,
+ * some troubles are found later.
  * Invariant: the first of RULES that applies decides. The rules have the order of those of explain(), so that both report the same trouble.
  */
 import { podSummary } from '../../api/core/v1/pod/status/summary.ts';
