@@ -207,6 +207,23 @@ describe('the owners of fields', () => {
     expect(dataOf(await apply(started, 'me', configMap('a', { y: '2' })))).toEqual({ x: '1', y: '2' });
   });
 
+  test('defaults of the configuration of client-side apply have its owner, so that a list element can be removed', async () => {
+    const started = await startRegistry();
+    const containers = ['a', 'b'].map((name) => ({ name, image: 'x' }));
+    const config = object('Pod', 'a', { spec: { containers } });
+    const annotations = { 'kubectl.kubernetes.io/last-applied-configuration': JSON.stringify(config) };
+    const { metadata, ...rest } = config;
+    const given = { ...rest, metadata: { ...metadata, annotations } } as KubeObject;
+    await started.registry.create(PODS, 'default', given);
+    const first = owners(await apply(started, 'kubectl', config));
+    const [, , fields] = first.find(([manager]) => manager === 'kubectl-client-side-apply') ?? [];
+    expect(fields).toMatchObject({
+      'f:spec': { 'f:containers': { 'k:{"name":"b"}': { '.': {}, 'f:name': {}, 'f:imagePullPolicy': {} } } },
+    });
+    const [, , others] = first.find(([manager]) => manager === 'before-first-apply') ?? [];
+    expect(JSON.stringify(others ?? {})).not.toContain('imagePullPolicy');
+  });
+
   test('after an apply, the managers of updates, patches, status writes and bindings are tracked', async () => {
     const started = await startRegistry();
     const { registry } = started;

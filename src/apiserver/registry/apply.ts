@@ -60,7 +60,10 @@ export async function applyObject(
         const target = { context, resource, ...at, options, subresource };
         const changed = await changeObject(target, async (old, between) => {
           const tracked = old.metadata.managedFields ?? [];
-          const owners = tracked.length > 0 ? tracked : firstEntries(old, type, resource.apiVersion, ignored);
+          const owners =
+            tracked.length > 0
+              ? tracked
+              : firstEntries(old, type, resource.apiVersion, ignored, withDefaults(resource));
           await between();
           return runInTurns(applyToLive({ old, owners, resource, subresource }, request()), between);
         });
@@ -96,6 +99,19 @@ export async function applyObject(
     }
   }
 }
+
+/** Returns a function that adds the defaults of the kind to a configuration. It returns a malformed configuration as it is. */
+const withDefaults =
+  (resource: Resource) =>
+  (config: JsonObject): JsonObject => {
+    try {
+      const object = decodeBody(resource, config as unknown as KubeObject, { fieldValidation: 'Ignore' });
+      resource.kind.defaults?.(object);
+      return object as unknown as JsonObject;
+    } catch {
+      return config;
+    }
+  };
 
 /** Returns the new object, or the new document of a subresource such as scale, and the new managedFields of the object. */
 function* applyToLive(

@@ -1,10 +1,10 @@
 /**
  * Tracks which manager owns which fields of an object: computes the entries of metadata.managedFields after each write.
  *
- * The ownership of an object's fields is tracked from the first server-side apply on. The fields that the object
- * already has at that time are owned by kubectl-client-side-apply if they are in client-side apply's annotation, and
- * otherwise by before-first-apply. Upstream tracks ownership from the creation of the object on; if an object
- * nevertheless lacks managedFields at an apply, upstream makes before-first-apply the owner of all its fields.
+ * The ownership of an object's fields is tracked from the first server-side apply on. The fields that the object already has at that time
+ * are owned by kubectl-client-side-apply if they are in client-side apply's annotation, or are defaults of what is in it, and otherwise by
+ * before-first-apply. Upstream tracks ownership from the creation of the object on; if an object nevertheless lacks managedFields at an
+ * apply, upstream makes before-first-apply the owner of all its fields.
  * Source: Server-Side Apply (v1.33); sigs.k8s.io/structured-merge-diff and apimachinery's managedfields (behavior and
  * wording).
  */
@@ -234,16 +234,21 @@ export function* applyConfig(
 
 const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
 
-/** Returns the entries of an object before its first server-side apply. `ignored`: as in ApplyRequest. */
+/**
+ * Returns the entries of an object before its first server-side apply. `ignored`: as in ApplyRequest. `withDefaults`: adds to the
+ * configuration in client-side apply's annotation the defaults that the API server adds. If these had another owner, a list element of the
+ * configuration could not be removed, because its defaults would remain.
+ */
 export function firstEntries(
   live: KubeObject,
   type: FieldType,
   apiVersion: string,
   ignored: FieldSet,
+  withDefaults: (config: JsonObject) => JsonObject = (config) => config,
 ): ManagedFieldsEntry[] {
   const unowned = union(SYSTEM_FIELDS, ignored);
   const all = without(fieldSetOf(asJson(live), type), unowned);
-  const clientSide = intersection(lastApplied(live, type), all);
+  const clientSide = intersection(lastApplied(live, type, withDefaults), all);
   const time = live.metadata.creationTimestamp ?? '';
   const writer = { apiVersion, subresource: undefined, time };
   return sorted([
@@ -253,13 +258,17 @@ export function firstEntries(
 }
 
 /** Returns the fields in the annotation of client-side apply, and the annotation itself; undefined if the object lacks the annotation. */
-function lastApplied({ metadata }: KubeObject, type: FieldType): FieldSet {
+function lastApplied(
+  { metadata }: KubeObject,
+  type: FieldType,
+  withDefaults: (config: JsonObject) => JsonObject,
+): FieldSet {
   const text = metadata.annotations?.[LAST_APPLIED];
   if (text === undefined) return undefined;
   const annotation: FieldSet = { 'f:metadata': { 'f:annotations': { [`f:${LAST_APPLIED}`]: {} } } };
   try {
     const config: unknown = JSON.parse(text);
-    return isJsonObject(config) ? union(fieldSetOf(config, type), annotation) : annotation;
+    return isJsonObject(config) ? union(fieldSetOf(withDefaults(config), type), annotation) : annotation;
   } catch {
     return annotation;
   }
