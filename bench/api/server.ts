@@ -35,7 +35,8 @@ async function serve(): Promise<void> {
   const settings = resolveSettings({ dataDir, port: 0, ...ADDRESSES }, undefined);
   const platform = nodePlatform('warn');
   const metrics = createEngineMetrics(new AbortController().signal);
-  const opened = await openRegistry(settings, platform, closers, metrics.all);
+  const progress = { formerKeys: undefined, writing: () => undefined };
+  const opened = await openRegistry(settings, platform, closers, metrics.all, progress);
   await connectRbac(opened, platform);
   const port = await serveApi(settings, platform, closers, { ...opened, nodes: lateNode().connection, metrics });
   const constantPort = await serveConstants(opened.pki);

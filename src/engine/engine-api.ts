@@ -6,7 +6,8 @@ import type { Audit } from '../apiserver/audit/audit.ts';
 import { ensureRoles } from '../apiserver/auth/authorization/bootstrap/ensure-roles.ts';
 import { authorizedBackend, type OnRefusal } from '../apiserver/auth/authorized-backend.ts';
 import { UnreadableValueError } from '../apiserver/encryption/encrypted-store.ts';
-import { openEncryptedStore, unreadable } from '../apiserver/encryption/encryption.ts';
+import { openEncryptedStore } from '../apiserver/encryption/encryption.ts';
+import { unreadable } from '../apiserver/encryption/unreadable-values.ts';
 import { DEFAULT_LIMITS } from '../apiserver/http/bounds/limits.ts';
 import type { Pki } from '../apiserver/pki/pki.ts';
 import { createTokenIssuer, TOKEN_ISSUER, type TokenIssuer } from '../apiserver/pki/tokens.ts';
@@ -64,15 +65,17 @@ export async function openRegistry(
   { timers, log }: Platform,
   closers: AsyncDisposableStack,
   metrics: Metrics,
+  { formerKeys, writing }: Pick<StartProgress, 'formerKeys' | 'writing'>,
 ): Promise<OpenRegistry> {
   const { dataDir, serviceCidr, encryptionProviderConfig: configFile } = settings;
+  const keys = { dataDir, configFile, formerFile: formerKeys };
   const directory = join(dataDir, 'store');
   removeAbandonedCopy(dataDir);
   let file: FileStore | undefined;
   const [{ store, rotateKey }, pki] = await together([
     openEncryptedStore({
-      dataDir,
-      configFile,
+      ...keys,
+      beforeWrite: writing,
       openStore: async () => {
         file = await openLmdbStore({ directory, log });
         return file;
@@ -91,10 +94,11 @@ export async function openRegistry(
   const authorization = lateAuthorizers();
   const services = { store: measuredStore(store, metrics), catalog, timers, log, serviceCidr };
   const served = await createRegistry({ ...services, issueToken, authorizer: authorization.clients }).catch(
-    (error: unknown) => {
-      throw error instanceof UnreadableValueError ? unreadable(dataDir, configFile, error) : error;
+    async (error: unknown) => {
+      throw error instanceof UnreadableValueError ? await unreadable(keys, error) : error;
     },
   );
+  writing();
   closers.defer(() => served.close());
   const onRefusal = reportRefusals({ timers, log }, metrics);
   const { audit, record } = await openAuditLog(settings, { timers, log }, metrics);

@@ -11,7 +11,7 @@
  */
 import { flushCompileCache } from 'node:module';
 import { dnsServiceAddress } from '../apiserver/admission/service-range.ts';
-import { readConfiguration } from '../apiserver/encryption/encryption.ts';
+import { readConfiguration } from '../apiserver/encryption/read-configuration.ts';
 import { createAuthority } from '../apiserver/pki/authority.ts';
 import { bootstrap } from '../apiserver/registry/bootstrap.ts';
 import { ensureDnsService } from '../apiserver/registry/dns-service.ts';
@@ -103,7 +103,6 @@ export async function startEngine(
   const settings = resolveSettings(options, record);
   await checkAuditPolicy(settings);
   const { encryptionProviderConfig: keys } = settings;
-  // Later starts without the option use the recorded file. A file that is not valid must therefore be refused before it is recorded.
   if (keys !== '') await readConfiguration(settings.dataDir, keys, keys === record?.encryptionProviderConfig);
   checkResolvConf(settings);
   if (record === undefined) refuseUnusableFolder(settings.dataDir);
@@ -166,7 +165,7 @@ async function startParts(
   const metrics = createEngineMetrics(signal);
 
   const [opened, runtime, network] = await together([
-    openRegistry(settings, platform, closers, metrics.all),
+    openRegistry(settings, platform, closers, metrics.all, progress),
     startRuntime(settings, platform, closers, signal, { metrics: metrics.node, waiting }),
     startNetwork(settings, platform, signal),
   ]);

@@ -70,7 +70,7 @@ function parse({ key, value }: StoredValue): KubeObject {
     return JSON.parse(text) as KubeObject;
   } catch {
     // The message of JSON.parse() would contain a part of the value.
-    throw new UnreadableValueError(key, 'the value is not JSON');
+    throw new UnreadableValueError(key, 'the value is not JSON', value);
   }
 }
 

@@ -13,10 +13,13 @@ export class UnreadableValueError extends ApiError {
   readonly key: string;
   /** Such as `cipher: message authentication failed`. */
   readonly problem: string;
-  constructor(key: string, problem: string) {
+  /** The value as it was passed to the function that could not read it. */
+  readonly stored: Uint8Array;
+  constructor(key: string, problem: string, stored: Uint8Array) {
     super(internalError(`unable to transform key ${JSON.stringify(key)}: ${problem}`).status);
     this.key = key;
     this.problem = problem;
+    this.stored = stored;
   }
 }
 
@@ -56,7 +59,7 @@ export function decrypt(transformer: Transformer, key: string, value: Uint8Array
   try {
     return transformer.fromStorage(key, value);
   } catch (error) {
-    throw new UnreadableValueError(key, (error as Error).message);
+    throw new UnreadableValueError(key, (error as Error).message, value);
   }
 }
 

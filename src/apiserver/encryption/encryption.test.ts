@@ -20,7 +20,8 @@ import { copyLmdbFile } from '../../store/lmdb/copy-file.ts';
 import { openLmdbStore } from '../../store/lmdb/lmdb-store.ts';
 import { StorageFullError, type Store, type Txn } from '../../store/store.ts';
 import { discardUnreadable } from './discard.ts';
-import { type Encryption, openEncryptedStore, readConfiguration } from './encryption.ts';
+import { type Encryption, openEncryptedStore } from './encryption.ts';
+import { readConfiguration } from './read-configuration.ts';
 
 const PREFIX = '/registry/core/secrets/default/';
 const PASSWORD = 'correct-horse-battery-staple';
@@ -60,10 +61,15 @@ const forwarding = (store: Store): Store => ({
   close: () => store.close(),
 });
 
-const open = ({ beforeWrite = () => {}, wrap = (store) => store }: Faults = {}, configFile = ''): Promise<Encryption> =>
+const open = (
+  { beforeWrite = () => {}, wrap = (store) => store }: Faults = {},
+  configFile = '',
+  formerFile?: string,
+): Promise<Encryption> =>
   openEncryptedStore({
     dataDir,
     configFile,
+    formerFile,
     log: silentLog,
     openStore: async () => {
       const store = wrap(await openRaw());
@@ -466,9 +472,11 @@ describe('a start without the right key fails with a sentence, and changes nothi
     rmSync(join(dataDir, 'encryption'), { recursive: true });
     const raw = await openRaw();
     const keys = [0, 1, 2].map((index) => PREFIX + nameOf(index));
-    expect(await discardUnreadable(raw, dataDir, '', false)).toEqual(keys);
-    expect(await discardUnreadable(raw, dataDir, '', true)).toEqual(keys);
-    expect(await discardUnreadable(raw, dataDir, '', true)).toEqual([]);
+    const source = { dataDir, configFile: '' };
+    const kept = new Map();
+    expect(await discardUnreadable(raw, source, false)).toEqual({ lost: keys, kept });
+    expect(await discardUnreadable(raw, source, true)).toEqual({ lost: keys, kept });
+    expect(await discardUnreadable(raw, source, true)).toEqual({ lost: [], kept });
     await closeAll();
     const { store } = await open();
     await expectAll(store, 0);
@@ -527,5 +535,81 @@ describe('with the configuration of an administrator', () => {
     const error = await failureOf(open({}, path()));
     expect(error).toBeInstanceOf(UserError);
     expect(error.message).toContain('no matching key was found for the provided AES-GCM transformer');
+  });
+
+  const CONFIG_MAP = '/registry/core/configmaps/default/c';
+  const ownProvider = () => providers()[0] ?? {};
+  const failsToOpen = async (configFile: string, formerFile?: string): Promise<string> => {
+    const error = await failureOf(open({}, configFile, formerFile));
+    expect(error).toBeInstanceOf(UserError);
+    await closeAll();
+    return error.message.replaceAll(dataDir, 'DIR');
+  };
+  const discarded = async (): Promise<object> => {
+    const result = await discardUnreadable(await openRaw(), { dataDir, configFile: path() }, true);
+    await closeAll();
+    return result;
+  };
+
+  test('a start that cannot read a plain value encrypts no other value again, and says that identity is missing', async () => {
+    const { store } = await open();
+    await fill(store, 3);
+    await store.txn({ compare: [], puts: [{ key: CONFIG_MAP, value: Buffer.from('{}') }] });
+    const revision = store.revision();
+    await closeAll();
+    const resources = ['secrets', 'configmaps'];
+    write(gcm(1), ownProvider());
+    writeFileSync(path(), readFileSync(path(), 'utf8').replace('["secrets"]', JSON.stringify(resources)));
+    const remedy =
+      'add identity as the last provider of its resource to DIR/config.json, so that lifepod reads and encrypts such values';
+    expect(await failsToOpen(path())).toBe(
+      `the value of ${CONFIG_MAP} in the store is not encrypted, but DIR/config.json has no provider identity for it: ${remedy}`,
+    );
+    expect(await discarded()).toEqual({ lost: [], kept: new Map([[remedy.replace('DIR', dataDir), [CONFIG_MAP]]]) });
+    const again = await open();
+    expect(again.store.revision()).toBe(revision);
+    await expectAll(again.store, 3);
+    await closeAll();
+    write(gcm(1), ownProvider(), { identity: {} });
+    writeFileSync(path(), readFileSync(path(), 'utf8').replace('["secrets"]', JSON.stringify(resources)));
+    await expectAll((await open({}, path())).store, 3);
+  });
+
+  test('a value whose key is in the key file of the data folder is not lost, and the error says what to do', async () => {
+    await fill((await open()).store, 3);
+    await closeAll();
+    write(gcm(1));
+    const remedy =
+      "add that key to DIR/config.json after the new one, or start lifepod with --encryption-provider-config ''";
+    expect(await failsToOpen(path())).toBe(
+      `the value of ${PREFIX}${nameOf(0)} in the store is encrypted with a key that is not in DIR/config.json, but in DIR/encryption/keys.json: ${remedy}`,
+    );
+    const keys = [0, 1, 2].map((index) => PREFIX + nameOf(index));
+    expect(await discarded()).toEqual({ lost: [], kept: new Map([[remedy.replace('DIR', dataDir), keys]]) });
+    await expectAll((await open()).store, 3);
+  });
+
+  test.each([
+    ['has another key', async () => void (await open())],
+    ['is missing', async () => {}],
+  ])('the error names the file of the last start if the key file of the data folder %s', async (_, prepare) => {
+    await prepare();
+    await closeAll();
+    write(gcm(1));
+    await fill((await open({}, path())).store, 3);
+    await closeAll();
+    expect(await failsToOpen('', path())).toBe(
+      `the value of ${PREFIX}${nameOf(0)} in the store is encrypted with a key that is not in DIR/encryption/keys.json, but in DIR/config.json: start lifepod with --encryption-provider-config DIR/config.json`,
+    );
+  });
+
+  test('a plain value that the key file of the data folder does not admit is not lost, and the error says what to do', async () => {
+    await open();
+    await closeAll();
+    await fill(await openRaw(), 1);
+    await closeAll();
+    expect(await failsToOpen('')).toBe(
+      `the value of ${PREFIX}${nameOf(0)} in the store is not encrypted, but DIR/encryption/keys.json has no provider identity for it: add identity as the last provider to a copy of DIR/encryption/keys.json, and start lifepod with --encryption-provider-config COPY, which encrypts such values`,
+    );
   });
 });

@@ -6,31 +6,31 @@
  *  1. No value is encrypted with a key that is not on the disk.
  *  2. No key is removed while a value, including values in the history of the store, is encrypted with it.
  *  3. A first key is created only if the store has no encrypted value.
- *  4. Each step can be repeated after a crash: the next start continues a rotation, and encrypts values that are not encrypted yet.
- *  5. After values have been encrypted again, a start copies the store to a new file, because unused space of the old file may still
+ *  4. A start writes nothing before it has read all values with the current keys, so that a refused start changes nothing.
+ *  5. Each step can be repeated after a crash: the next start continues a rotation, and encrypts values that are not encrypted yet.
+ *  6. After values have been encrypted again, a start copies the store to a new file, because unused space of the old file may still
  *     contain the old values. The file `rewrite-due` in the folder of the keys records this before the first value is written.
  */
 import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { readProblem } from '../../machinery/read-problem.ts';
 import { badRequest, insufficientStorage } from '../../machinery/status.ts';
 import { UserError, writeFileAtomic } from '../../platform/files.ts';
-import { readTextFile } from '../../platform/folders/text-file.ts';
 import { isDiskFull } from '../../platform/folders/written-file.ts';
 import type { Log } from '../../platform/platform.ts';
 import { rootCommand } from '../../platform/programs/typed-program.ts';
-import { StorageFullError, type Store } from '../../store/store.ts';
+import { StorageFullError, type Store, type StoredValue } from '../../store/store.ts';
 import { REGISTRY_PREFIX, resourcePrefix } from '../cache/keys.ts';
 import { beginsWith, ENCRYPTED } from './ciphers.ts';
-import { type Configuration, parseConfiguration } from './configuration.ts';
+import type { Configuration } from './configuration.ts';
 import { type EncryptedStore, encryptedStore, UnreadableValueError } from './encrypted-store.ts';
 import { ENCRYPTED_RESOURCES, ensureKeyFolder, KeyFile, keyFilePath, keyFolder } from './key-file.ts';
+import { readGiven } from './read-configuration.ts';
 import { rewriteValues } from './rewrite-values.ts';
+import { createDiagnosis, type KeySource, unreadable, unreadableValues } from './unreadable-values.ts';
 
-export interface EncryptionOptions {
-  dataDir: string;
-  /** '' if lifepod has a key of its own. */
-  configFile: string;
+export interface EncryptionOptions extends KeySource {
+  /** Called before a value is encrypted again, when all values can be read: from then on, reading them may need `configFile`. */
+  beforeWrite?: () => void;
   /** Called again after copyFile(). */
   openStore: () => Promise<Store>;
   /** Copies the content of the closed store to a new file, which replaces the old one. */
@@ -57,7 +57,7 @@ export async function openEncryptedStore(options: EncryptionOptions): Promise<En
   const { dataDir, configFile } = options;
   let raw = await options.openStore();
   try {
-    let keys = configFile === '' ? await ownKeys(dataDir, raw) : undefined;
+    let keys = configFile === '' ? await ownKeys(options, raw) : undefined;
     const given = keys === undefined ? await readGiven(configFile) : undefined;
     const configuration = (): Configuration => (given ?? keys?.configuration) as Configuration;
     const isComplete = await encryptAll(options, raw, configuration(), keys);
@@ -121,39 +121,17 @@ function markDue(dataDir: string): void {
   writeFileAtomic(dueFile(dataDir), '');
 }
 
-/**
- * Resolves to the configuration of the data folder, or of `configFile` if it is not ''; to undefined if the data folder has no key. Rejects
- * with a UserError if a file is invalid or `configFile` is missing. `isUsed`: whether values may be encrypted with the keys in
- * `configFile`; the advice in the error depends on this.
- */
-export const readConfiguration = async (
-  dataDir: string,
-  configFile: string,
-  isUsed = true,
-): Promise<Configuration | undefined> =>
-  configFile === '' ? (await KeyFile.read(dataDir))?.configuration : readGiven(configFile, isUsed);
-
-async function readGiven(path: string, isUsed = true): Promise<Configuration> {
-  let text: string;
-  try {
-    text = readTextFile(path);
-  } catch (error) {
-    const advice = isUsed
-      ? 'restore the file, because the stored Secrets cannot be read without it'
-      : 'give a file with an EncryptionConfiguration';
-    throw new UserError(`--encryption-provider-config ${path} ${readProblem(error)}: ${advice}`);
-  }
-  return parseConfiguration(text, path);
-}
-
 /** Creates the first key if there is none. Rejects with a UserError if the store nevertheless has an encrypted value. */
-async function ownKeys(dataDir: string, store: Store): Promise<KeyFile> {
+async function ownKeys(options: EncryptionOptions, store: Store): Promise<KeyFile> {
+  const { dataDir } = options;
   const existing = await KeyFile.read(dataDir);
   if (existing !== undefined) return existing;
   const { encrypted, plain } = await survey(store);
   if (encrypted !== undefined) {
+    const error = new UnreadableValueError(encrypted.key, 'no key', encrypted.value);
+    if ((await createDiagnosis(options))(error) !== 'lost') throw await unreadable(options, error);
     throw new UserError(
-      `the key file ${keyFilePath(dataDir)} is missing, and the store has values that are encrypted with its keys, such as ${encrypted}: ` +
+      `the key file ${keyFilePath(dataDir)} is missing, and the store has values that are encrypted with its keys, such as ${encrypted.key}: ` +
         `restore the file from a backup. If it is lost, '${rootCommand('secrets discard', dataDir)}' deletes these values`,
     );
   }
@@ -163,18 +141,18 @@ async function ownKeys(dataDir: string, store: Store): Promise<KeyFile> {
 }
 
 /**
- * `encrypted`: the store key of an encrypted value. `plain`: whether there are Secrets that are not encrypted. Stops at the first encrypted
+ * `encrypted`: an encrypted value. `plain`: whether there are Secrets that are not encrypted. Stops at the first encrypted
  * value.
  */
-async function survey(store: Store): Promise<{ encrypted: string | undefined; plain: boolean }> {
+async function survey(store: Store): Promise<{ encrypted: StoredValue | undefined; plain: boolean }> {
   const prefixes = ENCRYPTED_RESOURCES.map((plural) => resourcePrefix('', plural));
   let plain = false;
   let after: string | undefined;
   for (let remaining = 1; remaining > 0; ) {
     const page = await store.range({ prefix: REGISTRY_PREFIX, after, limit: 500 });
-    for (const { key, value } of page.items) {
-      if (beginsWith(value, ENCRYPTED)) return { encrypted: key, plain };
-      plain ||= prefixes.some((prefix) => key.startsWith(prefix));
+    for (const kv of page.items) {
+      if (beginsWith(kv.value, ENCRYPTED)) return { encrypted: kv, plain };
+      plain ||= prefixes.some((prefix) => kv.key.startsWith(prefix));
     }
     ({ remaining } = page);
     after = page.items.at(-1)?.key;
@@ -187,31 +165,30 @@ async function survey(store: Store): Promise<{ encrypted: string | undefined; pl
  * disk is too full: the engine still starts, and the next start tries again.
  */
 async function encryptAll(
-  { dataDir, configFile, log }: EncryptionOptions,
+  options: EncryptionOptions,
   store: Store,
   configuration: Configuration,
   keys: KeyFile | undefined,
 ): Promise<boolean> {
+  const { dataDir, beforeWrite, log } = options;
   try {
-    const rewritten = await rewriteValues(store, configuration, () => markDue(dataDir));
+    const rewritten = await rewriteValues(store, configuration, async () => {
+      for await (const error of unreadableValues(store, configuration)) throw error;
+      beforeWrite?.();
+      markDue(dataDir);
+    });
     if (rewritten > 0) log.info('encrypted stored values with the current key', { values: rewritten });
     // The history may contain old values, such as deleted ones, that are not encrypted with the first key.
     if (existsSync(dueFile(dataDir)) || keys?.isRotating) await store.compact(store.revision());
     if (keys?.isRotating) keys.dropOldKeys();
     return true;
   } catch (error) {
-    if (error instanceof UnreadableValueError) throw unreadable(dataDir, configFile, error);
+    if (error instanceof UnreadableValueError) throw await unreadable(options, error);
     if (!isFull(error)) throw error;
     log.warn('stored values are not encrypted with the current key yet', { error: (error as Error).message });
     return false;
   }
 }
-
-export const unreadable = (dataDir: string, configFile: string, { key, problem }: UnreadableValueError): UserError =>
-  new UserError(
-    `the value of ${key} in the store cannot be decrypted (${problem}): its key is not in ${configFile || keyFilePath(dataDir)}, or the value is damaged. ` +
-      `Restore this file or the data folder from a backup; '${rootCommand('secrets discard', dataDir)}' deletes the values that cannot be read`,
-  );
 
 async function copyStore({ dataDir, copyFile, log }: EncryptionOptions): Promise<void> {
   try {

@@ -20,14 +20,14 @@ const AT_ONCE = 50;
 export async function rewriteValues(
   store: Store,
   configuration: Configuration,
-  begin: () => void = () => {},
+  begin: () => void | Promise<void> = () => {},
 ): Promise<number> {
   let total = 0;
   for (;;) {
     let found = 0;
     for await (const values of staleValues(store, configuration)) {
+      if (total + found === 0) await begin();
       const writes = values.map((kv) => rewriteOf(configuration, kv));
-      if (total + found === 0) begin();
       found += values.length;
       await Promise.all(writes.map((txn) => store.txn(txn)));
     }

@@ -1,6 +1,6 @@
 import { parseConfiguration } from '../../apiserver/encryption/configuration.ts';
-import { unreadableKeys } from '../../apiserver/encryption/discard.ts';
 import { keyFilePath } from '../../apiserver/encryption/key-file.ts';
+import { unreadableValues } from '../../apiserver/encryption/unreadable-values.ts';
 import { dataDirOwner, UserError } from '../../platform/files.ts';
 import { rootCommand } from '../../platform/programs/typed-program.ts';
 import { openLmdbStore } from '../../store/lmdb/lmdb-store.ts';
@@ -14,13 +14,13 @@ export async function checkKeys(dataDir: string, storeCopy: string, keys: string
   const configuration = keys === undefined ? undefined : await parseConfiguration(keys, path);
   const store = await openLmdbStore({ directory: storeCopy });
   try {
-    const [first] = await unreadableKeys(store, configuration);
-    if (first === undefined) return;
-    const problem =
-      keys === undefined
-        ? `the key file ${path} is missing, and the store has values that are encrypted with its keys, such as ${first}`
-        : `the keys in ${path} do not decrypt values of the store, such as ${first}`;
-    throw new UserError(`${problem}: ${remedyFor(dataDir)}`);
+    for await (const { key } of unreadableValues(store, configuration)) {
+      const problem =
+        keys === undefined
+          ? `the key file ${path} is missing, and the store has values that are encrypted with its keys, such as ${key}`
+          : `the keys in ${path} do not decrypt values of the store, such as ${key}`;
+      throw new UserError(`${problem}: ${remedyFor(dataDir)}`);
+    }
   } finally {
     await store.close();
   }

@@ -5,7 +5,7 @@ import type { PersistentVolume } from '../../api/generated/types.ts';
 import { PERSISTENT_VOLUMES } from '../../api/resources.ts';
 import { resourcePrefix } from '../../apiserver/cache/keys.ts';
 import { decrypt, UnreadableValueError } from '../../apiserver/encryption/encrypted-store.ts';
-import { readConfiguration } from '../../apiserver/encryption/encryption.ts';
+import { readConfiguration } from '../../apiserver/encryption/read-configuration.ts';
 import { PLAIN } from '../../apiserver/encryption/transformer.ts';
 import { LOCAL_PATH_PROVISIONER, PROVISIONED_BY } from '../../controllers/persistent-volumes/local-path.ts';
 import { UserError } from '../../platform/files.ts';

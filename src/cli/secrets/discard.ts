@@ -22,9 +22,14 @@ export async function discard(dataDir: string, yes: boolean): Promise<void> {
     checkDataFormat(dataDir);
     const store = await openLmdbStore({ directory: join(dataDir, 'store'), log: nodePlatform('error').log });
     try {
-      const keys = await discardUnreadable(store, dataDir, record.encryptionProviderConfig ?? '', yes);
-      for (const key of keys) process.stdout.write(`${key}\n`);
-      process.stdout.write(`${outcome(keys.length, yes)}\n`);
+      const source = { dataDir, configFile: record.encryptionProviderConfig ?? '' };
+      const { lost, kept } = await discardUnreadable(store, source, yes);
+      for (const [remedy, keys] of kept) {
+        const values = keys.length === 1 ? 'this value is' : `these ${keys.length} values are`;
+        process.stdout.write(`${keys.join('\n')}\n${values} not lost and will not be deleted: ${remedy}\n`);
+      }
+      for (const key of lost) process.stdout.write(`${key}\n`);
+      if (lost.length > 0 || kept.size === 0) process.stdout.write(`${outcome(lost.length, yes)}\n`);
     } finally {
       await store.close();
     }

@@ -92,7 +92,11 @@ test('a later start that fails keeps the recorded settings, except those with wh
   const options = { recordAge: '2h', serviceCidr, encryptionProviderConfig: '/etc/keys.yaml' };
   const progress = await start(options);
   progress.begin();
+  expect(readEngineRecord(dataDir)).toEqual({ ...former, state: 'up' });
+  await progress.undo();
+  expect(readEngineRecord(dataDir)).toEqual({ ...former, state: 'up' });
   const { encryptionProviderConfig } = options;
+  progress.writing();
   expect(readEngineRecord(dataDir)).toEqual({ ...former, serviceCidr, encryptionProviderConfig, state: 'up' });
   await progress.undo();
   expect(readEngineRecord(dataDir)?.recordAge).toBe('1h');

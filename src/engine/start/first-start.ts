@@ -8,7 +8,7 @@
  *  2. An object that a client has written successfully is never removed: the first start counts as successful before the first write of a
  *     client takes effect, and when the folder of a Pod exists.
  *  3. Files that existed before a first start, and files of the user, are never removed.
- *  4. A later start that fails keeps the recorded settings, except those with which it has already written to the store, and the runtime if
+ *  4. A later start that fails keeps the recorded settings, except those with which it may have written to the store, and the runtime if
  *     it has already created sandboxes in another one. From the time when the API server of such a start listens until the start fails, the
  *     record has the settings of the start, because `lifepod down` needs them.
  *  5. A later start with another runtime is refused before it changes anything if Pods run in the recorded one (runtime-change.ts).
@@ -70,8 +70,12 @@ async function removeEntries(dataDir: string, before: readonly string[]): Promis
 }
 
 export interface StartProgress {
+  /** The file with the encryption keys of the last start; undefined if there was none. */
+  formerKeys: string | undefined;
   /** Call this before the first part starts. */
   begin(): void;
+  /** Call this before the first write to the store, when all its values can be read. May be repeated. */
+  writing(): void;
   /** Call this when the API server listens on the port. */
   listening(port: number): void;
   /** Call this before anything happens that must outlive a failed first start. */
@@ -108,14 +112,20 @@ export async function openDataFolder(
 function laterStart(settings: Settings, record: EngineRecord | undefined, platform: Platform): StartProgress {
   const { dataDir, serviceCidr, encryptionProviderConfig } = settings;
   const { shutdown: _, ...given } = record ?? recordOf(settings, settings.port);
-  const former: EngineRecord = { ...given, serviceCidr, encryptionProviderConfig, state: 'up' };
+  let former: EngineRecord = { ...given, state: 'up' };
   const write = (content: EngineRecord): void => writeEngineRecord(dataDir, content);
   let mustRestore = false;
   // Also true before the start begins and after it has succeeded, so that undo() then keeps the network.
   let hadNetwork = true;
   return {
+    formerKeys: record?.encryptionProviderConfig,
     begin() {
       hadNetwork = hasNetwork(dataDir);
+      write(former);
+    },
+    writing() {
+      if (former.serviceCidr === serviceCidr && former.encryptionProviderConfig === encryptionProviderConfig) return;
+      former = { ...former, serviceCidr, encryptionProviderConfig };
       write(former);
     },
     listening(port) {
@@ -185,10 +195,13 @@ function firstStart(
     write();
   };
   return {
+    formerKeys: undefined,
     begin() {
       hasBegun = true;
       write();
     },
+    // The settings of a first start do not count before settle().
+    writing: () => undefined,
     listening(opened) {
       port = opened;
       write();

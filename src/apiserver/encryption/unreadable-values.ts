@@ -1,0 +1,126 @@
+/**
+ * Finds the values of the store that cannot be read, and explains why. Only a value for which no file has the key is lost: a value that is
+ * not encrypted, or whose key is in another file, can be read again after a change of the configuration, and must never be deleted.
+ */
+import { UserError } from '../../platform/files.ts';
+import { rootCommand } from '../../platform/programs/typed-program.ts';
+import { workInTurns } from '../../platform/work-in-turns.ts';
+import type { Store } from '../../store/store.ts';
+import { REGISTRY_PREFIX } from '../cache/keys.ts';
+import type { Configuration } from './configuration.ts';
+import { decrypt, UnreadableValueError } from './encrypted-store.ts';
+import { keyFilePath } from './key-file.ts';
+import { readConfiguration } from './read-configuration.ts';
+import { PLAIN } from './transformer.ts';
+
+const PAGE = 500;
+
+export interface KeySource {
+  dataDir: string;
+  /** The file with the keys; '' for the key file in the data folder. */
+  configFile: string;
+  /** The `configFile` of the last start. */
+  formerFile?: string | undefined;
+}
+
+/** `plain`: the value is not encrypted. `lost`: no known file has the key, or the value is damaged. */
+export type Cause =
+  | 'plain'
+  | 'lost'
+  | { /** A file that has the key, in the form of `configFile`. */ readableWith: string };
+
+/** `configuration`: undefined if there are no encryption keys. */
+export async function* unreadableValues(
+  store: Store,
+  configuration: Configuration | undefined,
+): AsyncGenerator<UnreadableValueError> {
+  const betweenSteps = workInTurns();
+  let after: string | undefined;
+  for (let remaining = 1; remaining > 0; ) {
+    const page = await store.range({ prefix: REGISTRY_PREFIX, after, limit: PAGE });
+    for (const { key, value } of page.items) {
+      try {
+        decrypt(configuration?.transformerFor(key) ?? PLAIN, key, value);
+      } catch (error) {
+        if (!(error instanceof UnreadableValueError)) throw error;
+        yield error;
+      }
+      await betweenSteps();
+    }
+    ({ remaining } = page);
+    after = page.items.at(-1)?.key;
+  }
+}
+
+/** Resolves to a function that returns the cause of an error. */
+export async function createDiagnosis({
+  dataDir,
+  configFile,
+  formerFile = '',
+}: KeySource): Promise<(error: UnreadableValueError) => Cause> {
+  const others: { file: string; configuration: Configuration }[] = [];
+  for (const file of new Set([formerFile, ''])) {
+    if (file === configFile) continue;
+    // A file that cannot be used does not help. The error to report is that of the value.
+    const configuration = await readConfiguration(dataDir, file).catch((error: unknown) => {
+      if (error instanceof UserError) return undefined;
+      throw error;
+    });
+    if (configuration !== undefined) others.push({ file, configuration });
+  }
+  return ({ key, stored }) => {
+    if (isJson(stored)) return 'plain';
+    const found = others.find(({ configuration }) => isReadable(configuration, key, stored));
+    return found === undefined ? 'lost' : { readableWith: found.file };
+  };
+}
+
+/** Returns false for a value whose prefix is damaged. */
+function isJson(value: Uint8Array): boolean {
+  try {
+    JSON.parse(Buffer.from(value).toString());
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function isReadable(configuration: Configuration, key: string, stored: Uint8Array): boolean {
+  try {
+    // The provider aescbc authenticates nothing, so a wrong key may return any bytes.
+    return isJson(configuration.transformerFor(key).fromStorage(key, stored));
+  } catch {
+    return false;
+  }
+}
+
+/** Resolves to the error that says what the user can do about a value that prevents the start. */
+export async function unreadable(source: KeySource, error: UnreadableValueError): Promise<UserError> {
+  const cause = (await createDiagnosis(source))(error);
+  const { dataDir, configFile } = source;
+  const value = `the value of ${error.key} in the store`;
+  if (cause !== 'lost') return new UserError(`${value} ${problemOf(cause, source)}: ${remedyFor(cause, source)}`);
+  return new UserError(
+    `${value} cannot be decrypted (${error.problem}): its key is not in ${configFile || keyFilePath(dataDir)}, or the value is damaged. ` +
+      `Restore this file or the data folder from a backup; '${rootCommand('secrets discard', dataDir)}' deletes the values that cannot be read`,
+  );
+}
+
+const pathOf = (dataDir: string, file: string): string => file || keyFilePath(dataDir);
+
+const problemOf = (cause: Exclude<Cause, 'lost'>, { dataDir, configFile }: KeySource): string =>
+  cause === 'plain'
+    ? `is not encrypted, but ${pathOf(dataDir, configFile)} has no provider identity for it`
+    : `is encrypted with a key that is not in ${pathOf(dataDir, configFile)}, but in ${pathOf(dataDir, cause.readableWith)}`;
+
+/** lifepod accepts no change of the key file in the data folder, so the advice differs for this file. */
+export function remedyFor(cause: Exclude<Cause, 'lost'>, { dataDir, configFile }: KeySource): string {
+  const option = (file: string): string => `--encryption-provider-config ${file || "''"}`;
+  if (cause === 'plain') {
+    return configFile === ''
+      ? `add identity as the last provider to a copy of ${keyFilePath(dataDir)}, and start lifepod with ${option('COPY')}, which encrypts such values`
+      : `add identity as the last provider of its resource to ${configFile}, so that lifepod reads and encrypts such values`;
+  }
+  const back = `start lifepod with ${option(cause.readableWith)}`;
+  return configFile === '' ? back : `add that key to ${configFile} after the new one, or ${back}`;
+}
