@@ -44,6 +44,11 @@ test.each([
   ['no kind', 'apiVersion: v1', 'f.yaml: the field kind is missing'],
   ['no name', 'apiVersion: v1\nkind: Pod', 'f.yaml: Pod has no name: set metadata.name or metadata.generateName'],
   [
+    'a kustomization',
+    'apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources: [pod.yaml]',
+    'f.yaml is a kustomization, which lifepod does not build: pipe its objects into lifepod, as in kubectl kustomize . | lifepod up -',
+  ],
+  [
     'a wrong item',
     '{"apiVersion":"v1","kind":"List","items":[1]}',
     'f.yaml, item 1 is not a Kubernetes object: it must have the fields apiVersion, kind and metadata',
@@ -140,5 +145,11 @@ test('the errors of all documents and items are reported, a line for each', () =
       `f.yaml, document 3, item 1 ${object}`,
       'f.yaml, document 3, item 2: the field kind is missing',
     ].join('\n'),
+  );
+});
+
+test('a kustomization may lack the apiVersion and the kind', () => {
+  expect(() => parseManifests('resources: [pod.yaml]', 'my app/kustomization.yaml')).toThrow(
+    "my app/kustomization.yaml is a kustomization, which lifepod does not build: pipe its objects into lifepod, as in kubectl kustomize 'my app' | lifepod up -",
   );
 });

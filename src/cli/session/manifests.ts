@@ -2,9 +2,11 @@
  * Reads the objects of manifests as kubectl reads them: YAML documents, concatenated JSON documents, and Lists. Pure.
  * Source: kubectl apply of v1.33, whose YAML library follows YAML 1.1 without times and numbers in base 60 (behavior).
  */
+import { basename, dirname } from 'node:path';
 import { LineCounter, parseAllDocuments, type Tags } from 'yaml';
 import type { KubeList, KubeObject } from '../../machinery/meta.ts';
 import { UserError } from '../../platform/files.ts';
+import { shellQuoted } from '../../platform/programs/typed-program.ts';
 
 export interface Manifest {
   object: KubeObject;
@@ -148,6 +150,7 @@ function objectsOf(document: unknown, source: string): Manifest[] {
     throw new UserError(`${source} is not a Kubernetes object: it must have the fields apiVersion, kind and metadata`);
   }
   const { apiVersion, kind, metadata, items } = document as Partial<KubeList & KubeObject>;
+  refuseKustomization(apiVersion, source);
   for (const [field, value] of Object.entries({ apiVersion, kind })) {
     refuseOtherThanString(field, value, source);
     if (!value) throw new UserError(`${source}: the field ${field} is missing`);
@@ -171,6 +174,15 @@ function objectsOf(document: unknown, source: string): Manifest[] {
   if (!(name ?? generateName))
     throw new UserError(`${source}: ${kind} has no name: set metadata.name or metadata.generateName`);
   return [{ object: document as KubeObject, source }];
+}
+
+/** Throws a UserError for a kustomization, which may lack the apiVersion and the kind. */
+function refuseKustomization(apiVersion: unknown, source: string): void {
+  const isKustomization = typeof apiVersion === 'string' && apiVersion.startsWith('kustomize.config.k8s.io/');
+  if (!isKustomization && !/^kustomization\.ya?ml$/.test(basename(source))) return;
+  throw new UserError(
+    `${source} is a kustomization, which lifepod does not build: pipe its objects into lifepod, as in kubectl kustomize ${shellQuoted(dirname(source))} | lifepod up -`,
+  );
 }
 
 /** Throws a UserError if the value is given but not a string, such as a name that YAML reads as a number. */
