@@ -118,7 +118,7 @@ function causeOf(unbound: Unbound, lacksVolume: boolean): Cause | undefined {
 function namedVolume({ claim, volumes, nodes }: Unbound, name: string): Cause {
   const volume = volumes?.find(({ metadata }) => metadata.name === name);
   const phrase = volume && misfit(volume, claim, nodes);
-  const isHeld = phrase !== undefined && /^is (?:bound to|reserved for) /.test(phrase);
+  const isHeld = phrase !== undefined && /^is (?:bound to|reserved for) the claim /.test(phrase);
   const problem = phrase ?? `does not exist${volumes !== undefined && volume === undefined ? '' : ', or is not free'}`;
   return {
     why: `the PersistentVolume ${name} that its spec.volumeName names ${problem}`,

@@ -40,6 +40,13 @@ test.each<[string, PersistentVolume, string | undefined, PersistentVolumeClaim?]
   ['that is kept for another claim', volume('v', held), 'is reserved for the claim n/other'],
   ['that is kept for the claim', volume('v', { ...SMALL, claimRef: { namespace: 'n', name: 'data' } }), undefined],
   [
+    'that is kept for an earlier claim of the same name',
+    volume('v', { claimRef: { namespace: 'n', name: 'data', uid: 'former' } }),
+    'is reserved for an earlier claim n/data',
+  ],
+  ['that is not available yet', volume('v', {}, { status: { phase: 'Pending' } }), 'has the phase Pending'],
+  ['without a status', volume('v', {}, { status: undefined }), 'has the phase Pending'],
+  [
     'that a deleted claim used',
     volume('v', { claimRef: { namespace: 'n', name: 'data', uid: 'former' } }, { status: { phase: 'Released' } }),
     'is Released, because the claim n/data was deleted',
@@ -136,6 +143,12 @@ explains({
     status: unscheduled("0/1 nodes are available: 1 node(s) didn't find available persistent volumes to bind."),
     nodes: [node({})],
   },
+  'a claim that names the volume of an earlier claim': of(
+    [volume('v', { claimRef: { namespace: 'n', name: 'data', uid: 'former' } })],
+    'the PersistentVolume v that its spec.volumeName names is reserved for an earlier claim n/data',
+    /^change the volume, or .*kubectl describe pv v$/,
+    { claim: named, events: [] },
+  ),
   'a claim that names the volume of another claim': of(
     [volume('v', held, { status: { phase: 'Bound' } })],
     'the PersistentVolume v that its spec.volumeName names is bound to the claim n/other',

@@ -21,13 +21,19 @@ export function misfit(
   const { metadata, spec = {}, status } = volume;
   if (metadata.deletionTimestamp !== undefined) return 'is being deleted';
   const { claimRef } = spec;
+  const farness = (): string | undefined =>
+    nodes?.every((node) => !isReachable(volume, node)) === true ? 'is on another node' : undefined;
   const holder = `the claim ${claimRef?.namespace}/${claimRef?.name}`;
   if (isReleased(volume)) return `is Released, because ${holder} was deleted`;
   if (status?.phase === 'Failed') return 'has the phase Failed';
   if (claimRef !== undefined) {
-    if (claimRef.namespace === own.namespace && claimRef.name === own.name) return undefined;
-    return `is ${status?.phase === 'Bound' ? 'bound to' : 'reserved for'} ${holder}`;
+    const how = status?.phase === 'Bound' ? 'bound to' : 'reserved for';
+    if (claimRef.namespace !== own.namespace || claimRef.name !== own.name) return `is ${how} ${holder}`;
+    if (claimRef.uid && claimRef.uid !== own.uid) return `is ${how} an earlier claim ${own.namespace}/${own.name}`;
+    return farness();
   }
+  const { phase = 'Pending' } = status ?? {};
+  if (phase !== 'Available') return `has the phase ${phase}`;
   const capacity = quantityOrZero(spec.capacity?.['storage']);
   const request = quantityOrZero(wanted.resources?.requests?.['storage']);
   if (compareQuantities(capacity, request) < 0)
@@ -38,8 +44,7 @@ export function misfit(
   if (missing.length > 0) return `does not have the access mode ${listed(missing)}`;
   if (wanted.selector !== undefined && !labelSelectorMatcher(wanted.selector)(metadata.labels))
     return "does not have the labels of the claim's selector";
-  const isFar = nodes?.every((node) => !isReachable(volume, node)) === true;
-  return isFar ? 'is on another node' : undefined;
+  return farness();
 }
 
 export const isReleased = ({ status }: PersistentVolume): boolean => status?.phase === 'Released';
