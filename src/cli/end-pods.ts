@@ -49,8 +49,9 @@ function waitLines(graces: readonly number[], isOwn: boolean): string[] {
 /**
  * Deletes all Pods, also those that are created meanwhile. Resolves when no Pods exist except those that only finalizers keep. Waits until
  * the engine has ended static Pods, which cannot be deleted through the API. Deletes Pods of nodes other than `nodeName` with a grace
- * period of 0, because this engine runs none of their containers. `gracePeriodSeconds` replaces the grace periods of other Pods. Rejects if
- * the API refuses a delete with an error other than NotFound or 5xx, or if `signal` aborts.
+ * period of 0, because this engine runs none of their containers. `gracePeriodSeconds` replaces the grace periods of other Pods. The last
+ * parameter: the reports of earlier steps. Rejects if the API refuses a delete with an error other than NotFound or 5xx, or if `signal`
+ * aborts.
  */
 export async function endAllPods(
   client: Client,
@@ -59,6 +60,7 @@ export async function endAllPods(
   say: (line: string) => void,
   signal: AbortSignal,
   gracePeriodSeconds?: number,
+  { begun, reportEntries, reportNode } = createEndReports(nodeName, say),
 ): Promise<void> {
   const pods = client.resource<Pod>(PODS);
   const ended = Promise.withResolvers<void>();
@@ -67,7 +69,6 @@ export async function endAllPods(
   signal.addEventListener('abort', stop, { once: true });
   const open = new Map<string, { name: string; grace: number }>();
   const begin = platform.timers.now();
-  const reportEntries = createEntryReports(say);
   const deleting = { timers: platform.timers, signal: watching.signal };
   let synced = false;
 
@@ -85,8 +86,8 @@ export async function endAllPods(
     const node = pod.spec?.nodeName || nodeName;
     const isHere = node === nodeName;
     open.set(uidOf(pod), { name: nameOf(pod), grace: isHere ? grace : 0 });
-    if (isHere) say(beginText(pod, grace));
-    else say(`removing ${nameOf(pod)}, which is bound to the node ${node}; this engine runs ${nodeName}`);
+    if (!isHere) say(`removing ${nameOf(pod)}, which is bound to the node ${node}; this engine runs ${nodeName}`);
+    else if (!begun.has(uidOf(pod))) say(beginText(pod, grace));
     if (isHere && isMirrorPod(pod)) return;
     const options = { gracePeriodSeconds: isHere ? gracePeriodSeconds : 0 };
     void deletePatiently(pods, pod.metadata, options, { ...deleting, failed: failedDelete(pod, say) }).catch(
@@ -112,9 +113,10 @@ export async function endAllPods(
     await Promise.race([informer.synced, ended.promise]);
     synced = true;
     const graces = [...open.values()].map(({ grace }) => grace);
-    for (const line of waitLines(graces, gracePeriodSeconds === undefined)) say(line);
+    const isWaitSaid = [...open.keys()].every((uid) => begun.has(uid));
+    for (const line of isWaitSaid ? [] : waitLines(graces, gracePeriodSeconds === undefined)) say(line);
     if (open.size === 0) return;
-    reportRuntime(client, nodeName, { ...platform, signal: watching.signal }, say);
+    followNodes(client, { ...platform, signal: watching.signal }, reportNode);
     await ended.promise;
   } finally {
     watching.abort();
@@ -127,15 +129,35 @@ const failedDelete =
   ({ message }: Error): void =>
     say(`  ${nameOf(pod)} cannot be deleted yet: ${message}; retrying`);
 
-/** Calls `say` when the node reports that its container runtime does not answer, so that no Pod can end, and when it is ready again. */
-export function reportRuntime(
+/** Reports what happens while Pods end. The steps of one command share it, so that each report is made once. */
+export interface EndReports {
+  /** The UIDs of the Pods of which a step has said that they end. */
+  begun: Set<string>;
+  /** Must be called with each version of a Pod: see createEntryReports(). */
+  reportEntries(pod: Pod): void;
+  /** Must be called with each version of a Node: see createRuntimeReports(). */
+  reportNode(node: Node): void;
+}
+
+export const createEndReports = (nodeName: string, say: (line: string) => void): EndReports => ({
+  begun: new Set(),
+  reportEntries: createEntryReports(say),
+  reportNode: createRuntimeReports(nodeName, say),
+});
+
+export const followNodes = (
   client: Client,
-  nodeName: string,
   options: Platform & { signal: AbortSignal },
-  say: (line: string) => void,
-): void {
+  look: (node: Node) => void,
+): void => void createInformer(client.resource<Node>(NODES), options, { added: look, updated: look });
+
+/**
+ * Returns a function that calls `say` when the node reports that its container runtime does not answer, so that no Pod can end, and when it
+ * is ready again.
+ */
+function createRuntimeReports(nodeName: string, say: (line: string) => void): (node: Node) => void {
   let isDown = false;
-  const look = (node: Node): void => {
+  return (node) => {
     if (node.metadata.name !== nodeName) return;
     const down = downRuntime(node);
     // lifepod restarts its private containerd, so there are no commands for it.
@@ -147,14 +169,13 @@ export function reportRuntime(
     if (isReady && isDown) say('the container runtime answers again');
     isDown = down !== undefined || (isDown && !isReady);
   };
-  createInformer(client.resource<Node>(NODES), options, { added: look, updated: look });
 }
 
 /**
  * Returns a function that calls `say` when the next defer container of the Pod has its turn, and once for each that has ended without doing
  * its work since the function has known the Pod.
  */
-export function createEntryReports(say: (line: string) => void): (pod: Pod) => void {
+function createEntryReports(say: (line: string) => void): (pod: Pod) => void {
   const turns = new Map<string, string | undefined>();
   const ended = new Set<string>();
   return (pod) => {

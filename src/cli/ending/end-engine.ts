@@ -9,7 +9,7 @@ import { untilAborted } from '../../platform/on-abort.ts';
 import type { Platform } from '../../platform/platform.ts';
 import { sendSignal } from '../../platform/processes.ts';
 import { containerdPaths } from '../../runtime/containerd/paths.ts';
-import { endAllPods, runtimeIdle } from '../end-pods.ts';
+import { createEndReports, endAllPods, runtimeIdle } from '../end-pods.ts';
 import { hintsFor } from '../hints.ts';
 import { connectEngine } from '../kubeconfig/engine-client.ts';
 import { deleteObjects } from '../session/delete-objects.ts';
@@ -91,16 +91,20 @@ async function endPods(
 ): Promise<void> {
   const { signal } = asking;
   const platform = nodePlatform('error');
-  const watching = { client, platform, nodeName: record.nodeName, say, gracePeriodSeconds };
+  const reports = createEndReports(record.nodeName, say);
+  const deletion = { client, platform, say, limitMillis: OBJECTS_END_MILLIS, gracePeriodSeconds };
   // The engine must still run, because its controllers delete the dependents. If the objects of sessions remained, the controllers would
   // create their Pods again after the next start.
-  for (const session of readRecords(dataDir)) {
-    const deletion = { client, platform, say, limitMillis: OBJECTS_END_MILLIS, gracePeriodSeconds };
-    await withWatchedDeletions(watching, signal, () => deleteObjects(session, deletion, signal));
-    removeRecord(dataDir, session.id);
-  }
+  const deleteSessions = async (): Promise<void> => {
+    for (const session of readRecords(dataDir)) {
+      await deleteObjects(session, deletion, signal);
+      removeRecord(dataDir, session.id);
+    }
+  };
+  if (readRecords(dataDir).length > 0)
+    await withWatchedDeletions({ client, platform, say, reports, gracePeriodSeconds }, signal, deleteSessions);
   await askToEnd(client, pid, gracePeriodSeconds, asking);
-  await endAllPods(client, platform, record.nodeName, say, signal, gracePeriodSeconds);
+  await endAllPods(client, platform, record.nodeName, say, signal, gracePeriodSeconds, reports);
   await endContainers(dataDir, record.containerRuntimeEndpoint, platform, say, signal);
 }
 

@@ -1,10 +1,11 @@
 import { expect, test, vi } from 'vitest';
-import type { Pod } from '../../api/generated/types.ts';
-import { PODS } from '../../api/resources.ts';
+import type { Node, Pod } from '../../api/generated/types.ts';
+import { NODES, PODS } from '../../api/resources.ts';
 import { registryBackend } from '../../client/registry-fixture.ts';
 import { clientOf } from '../../client/typed-client.ts';
 import { systemTimers } from '../../platform/node-js.ts';
 import { silentLog } from '../../platform/silent-log.ts';
+import { createEndReports, endAllPods } from '../end-pods.ts';
 import { withWatchedDeletions } from './watched-deletions.ts';
 
 async function withPods(gracePeriodSeconds: number | undefined, graces: Record<string, number>) {
@@ -17,7 +18,8 @@ async function withPods(gracePeriodSeconds: number | undefined, graces: Record<s
   }
   const said: string[] = [];
   const platform = { timers: systemTimers(), log: silentLog };
-  const watching = { client, platform, nodeName: 'n', say: (line: string) => said.push(line), gracePeriodSeconds };
+  const say = (line: string): void => void said.push(line);
+  const watching = { client, platform, say, reports: createEndReports('n', say), gracePeriodSeconds };
   const graceOf = async (name: string) => (await pods.get(name, 'default')).metadata.deletionGracePeriodSeconds;
   return { backend, pods, said, graceOf, watching, signal: new AbortController().signal };
 }
@@ -57,4 +59,28 @@ test('the turn of a defer container of a Pod that another component deletes is r
     await backend.set<Pod>(PODS, { ...(backend.objects(PODS)[0] as Pod), status });
     await vi.waitFor(() => expect(said.slice(1)).toEqual(['  default/owned: defer container bye (1 of 1)']));
   });
+});
+
+test('a Pod and a node of which an earlier step has reported are not reported again', async () => {
+  const { backend, pods, said, watching, signal } = await withPods(undefined, { owned: 60 });
+  const message = 'container runtime is down: rpc error: code = Unavailable desc = connect ENOENT /c.sock';
+  const conditions = [{ type: 'Ready', status: 'False', reason: 'KubeletNotReady', message }];
+  await backend.set<Node>(NODES, { apiVersion: 'v1', kind: 'Node', metadata: { name: 'n' }, status: { conditions } });
+  for (let count = 0; count < 2; count++)
+    await withWatchedDeletions(watching, signal, async () => {
+      if (count === 0) await pods.delete('owned', 'default', {});
+      await vi.waitFor(() => expect(said).toHaveLength(3));
+    });
+  const { client, platform, say, reports } = watching;
+  const ended = endAllPods(client, platform, 'n', say, signal, undefined, reports);
+  const deletes = () => backend.calls.filter((call) => call.startsWith('delete pods'));
+  await vi.waitFor(() => expect(deletes()).toHaveLength(2));
+  await backend.remove(PODS, 'default', 'owned');
+  await ended;
+  expect(said.toSorted()).toEqual([
+    expect.stringMatching(/^ended default\/owned /),
+    'ending default/owned (grace 60 s)',
+    expect.stringMatching(/^waiting up to 60 s/),
+    expect.stringMatching(/^waiting: container runtime is down/),
+  ]);
 });

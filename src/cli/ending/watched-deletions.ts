@@ -10,13 +10,13 @@ import { uidOf } from '../../machinery/meta.ts';
 import { isApiError } from '../../machinery/status.ts';
 import type { Platform } from '../../platform/platform.ts';
 import { deletePatiently } from '../delete-patiently.ts';
-import { beginText, createEntryReports, onlyFinalizersLeft, reportRuntime, soonerText } from '../end-pods.ts';
+import { beginText, type EndReports, followNodes, onlyFinalizersLeft, soonerText } from '../end-pods.ts';
 
 interface Watching {
   client: Client;
   platform: Platform;
-  nodeName: string;
   say(line: string): void;
+  reports: EndReports;
   /** Undefined: no deletion is shortened. */
   gracePeriodSeconds: number | undefined;
 }
@@ -26,23 +26,22 @@ interface Watching {
  * deletes those that have a longer grace period than `gracePeriodSeconds` again. Settles as `act` does.
  */
 export async function withWatchedDeletions(
-  { client, platform, nodeName, say, gracePeriodSeconds }: Watching,
+  { client, platform, say, reports, gracePeriodSeconds }: Watching,
   signal: AbortSignal,
   act: () => Promise<void>,
 ): Promise<void> {
   const watching = new AbortController();
   const options = { ...platform, signal: AbortSignal.any([signal, watching.signal]) };
   const pods = client.resource<Pod>(PODS);
-  const ending = new Set<string>();
-  const reportEntries = createEntryReports(say);
+  const { begun, reportEntries, reportNode } = reports;
   let longest = 0;
   const see = (pod: Pod): void => {
     const { deletionTimestamp, deletionGracePeriodSeconds = 0 } = pod.metadata;
     if (deletionTimestamp === undefined) return;
     reportEntries(pod);
     if (gracePeriodSeconds !== undefined && deletionGracePeriodSeconds > gracePeriodSeconds) shorten(pod);
-    if (ending.has(uidOf(pod)) || onlyFinalizersLeft(pod)) return;
-    ending.add(uidOf(pod));
+    if (begun.has(uidOf(pod)) || onlyFinalizersLeft(pod)) return;
+    begun.add(uidOf(pod));
     say(beginText(pod, gracePeriodSeconds ?? deletionGracePeriodSeconds));
     const isLonger = gracePeriodSeconds === undefined && deletionGracePeriodSeconds > longest;
     longest = Math.max(longest, deletionGracePeriodSeconds);
@@ -58,7 +57,7 @@ export async function withWatchedDeletions(
     });
   };
   createInformer(pods, options, { added: see, updated: see, deleted: reportEntries });
-  reportRuntime(client, nodeName, options, say);
+  followNodes(client, options, reportNode);
   try {
     await act();
   } finally {
