@@ -76,3 +76,18 @@ test('entryNeedsReader() reads an object once, although several Pods need it, bu
   expect(await read(podOf(environment))).toEqual([]);
   expect(await read(podOf(environment, { namespace: 'b' }))).toHaveLength(1);
 });
+
+test('entryNeedsReader() reads the first 100 objects of a Pod, one after the other', async () => {
+  const { backend } = await start();
+  const envFrom = Array.from({ length: 150 }, (_, index) => ({ configMapRef: { name: `c${index}` } }));
+  const open = { now: 0, most: 0 };
+  const client = clientOf({
+    ...backend,
+    get(...object) {
+      open.most = Math.max(open.most, ++open.now);
+      return backend.get(...object).finally(() => open.now--);
+    },
+  });
+  expect(await entryNeedsReader(client)(podOf({ envFrom }))).toHaveLength(100);
+  expect(open.most).toBe(1);
+});

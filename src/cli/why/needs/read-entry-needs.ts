@@ -13,13 +13,16 @@ interface Content {
   binaryData?: object;
 }
 
+/** A Pod may refer to thousands of objects. Those after the first ones make an explanation hardly more precise. */
+const MOST_OBJECTS = 100;
+
 const RESOURCES = { ConfigMap: CONFIG_MAPS, Secret: SECRETS };
 
 /**
  * Returns a function that resolves with the objects and keys that the defer containers of a Pod need and that do not exist, in the order of
  * the list of defer containers. It omits optional references, and objects that the user may not read, whose kind it passes to `onUnread`.
  * It resolves with none for a Pod that is being deleted: the node then reports what is missing. It reads each object once, also for several
- * Pods.
+ * Pods, one after the other within a Pod, and only the first 100 objects of a Pod.
  */
 export function entryNeedsReader(client: Client, onUnread: (kind: Kind) => void = () => {}) {
   const reads = new Map<string, Promise<Content | 'missing' | 'unknown'>>();
@@ -31,8 +34,12 @@ export function entryNeedsReader(client: Client, onUnread: (kind: Kind) => void 
   };
   return async ({ metadata: { deletionTimestamp, namespace }, spec }: Pod): Promise<EntryNeed[]> => {
     if (deletionTimestamp !== undefined) return [];
+    const objects = new Set<string>();
     const check = async (entry: string, kind: Kind, { name, key, optional }: Reference): Promise<EntryNeed[]> => {
       if (optional === true || !name) return [];
+      const object = `${kind}/${name}`;
+      if (objects.size === MOST_OBJECTS && !objects.has(object)) return [];
+      objects.add(object);
       const content = await read(kind, name, namespace);
       if (content === 'unknown') return [];
       if (content === 'missing') return [{ entry, kind, name }];
@@ -40,10 +47,11 @@ export function entryNeedsReader(client: Client, onUnread: (kind: Kind) => void 
       const has = (held: object): boolean => key !== undefined && Object.hasOwn(held, key);
       return key === undefined || has(data) || has(binaryData) ? [] : [{ entry, kind, name, key }];
     };
-    const needs = (spec?.deferContainers ?? []).flatMap((entry) =>
-      KINDS.flatMap((kind) => environmentOf(entry, kind).map((reference) => check(entry.name, kind, reference))),
-    );
-    return (await Promise.all(needs)).flat();
+    const needs: EntryNeed[] = [];
+    for (const entry of spec?.deferContainers ?? [])
+      for (const kind of KINDS)
+        for (const reference of environmentOf(entry, kind)) needs.push(...(await check(entry.name, kind, reference)));
+    return needs;
   };
 }
 
