@@ -189,7 +189,11 @@ describe('Deferred', () => {
     [
       'Deferred has the reason GracePeriodExceeded if an entry was stopped at the deadline',
       listed(endedEntry('one', 'Error', 1), endedEntry('two', 'DeadlineExceeded', 137, 'the grace period had passed')),
-      ['False', 'GracePeriodExceeded', 'defer containers that did not complete: [two]'],
+      [
+        'False',
+        'GracePeriodExceeded',
+        'defer containers that did not complete: [two]; defer containers that failed: [one]',
+      ],
     ],
     [
       'Deferred has the reason GracePeriodExceeded if an entry was stopped at the end of the PreExit stage',

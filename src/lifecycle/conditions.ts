@@ -1,5 +1,6 @@
 /** Determines the conditions of a Pod. Source: Pod Lifecycle, "Pod conditions" (v1.33), with the kubelet's reasons and messages. */
-import type { ContainerStatus, DeferContainer, PodCondition } from '../api/generated/types.ts';
+import { undoneEntries } from '../api/core/v1/pod/status/deferred.ts';
+import type { ContainerStatus, PodCondition } from '../api/generated/types.ts';
 import { defined } from '../machinery/drop-undefined.ts';
 import { formatTime } from '../machinery/time.ts';
 import { isInitialized, type Situation } from './container-phases.ts';
@@ -83,18 +84,17 @@ export function deferredVerdict({ end, view }: Situation): Verdict | undefined {
   if (before?.reason !== undefined && before.reason !== DEFERRING) return before;
   const isSkipped = list.entries.every(({ end }) => end?.reason === 'Skipped');
   if (isSkipped && list.skipped !== undefined) return fails('DeferContainersSkipped', list.skipped);
-  const specsWhere = (matches: (reason: string, why: string) => boolean): DeferContainer[] =>
-    list.entries.flatMap(({ end, spec }) => (end && matches(end.reason, end.message ?? '') ? spec : []));
-  const lost = specsWhere((reason, why) => reason === 'SandboxLost' || why === SANDBOX_LOST);
-  const late = specsWhere((_, why) => OUT_OF_TIME.has(why));
-  const failed = specsWhere((reason, why) => !['Completed', 'Skipped'].includes(reason) || why === GIVEN_UP);
+  const namesWhere = (matches: (reason: string, why: string) => boolean): string[] =>
+    list.entries.flatMap(({ end, spec }) => (end && matches(end.reason, end.message ?? '') ? spec.name : []));
+  const lost = namesWhere((reason, why) => reason === 'SandboxLost' || why === SANDBOX_LOST);
+  const incomplete = [...lost, ...namesWhere((_, why) => OUT_OF_TIME.has(why))];
+  const unsuccessful = namesWhere((reason, why) => !['Completed', 'Skipped'].includes(reason) || why === GIVEN_UP);
+  const failed = unsuccessful.filter((name) => !incomplete.includes(name));
   const isLost = lost.length > 0 || view.sandbox === undefined || (!view.sandbox.ready && !view.sandbox.stopped);
   const whyIncomplete = isLost ? 'NodeLost' : 'GracePeriodExceeded';
-  return (
-    failsFor([...lost, ...late], whyIncomplete, 'defer containers that did not complete') ??
-    failsFor(failed, 'DeferContainersFailed', 'defer containers that failed') ??
-    (isSkipped ? fails('DeferContainersSkipped', list.entries[0]?.end?.message) : holds('DeferContainersSucceeded'))
-  );
+  const undone = undoneEntries(incomplete, failed);
+  if (undone !== '') return fails(incomplete.length > 0 ? whyIncomplete : 'DeferContainersFailed', undone);
+  return isSkipped ? fails('DeferContainersSkipped', list.entries[0]?.end?.message) : holds('DeferContainersSucceeded');
 }
 
 /** Source: Disruptions, "Pod disruption conditions" (v1.33). */

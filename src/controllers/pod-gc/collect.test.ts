@@ -48,6 +48,22 @@ test.each<[string, Cause, Pod, string[] | undefined]>([
     [BY_POD_GC, LOST('f')],
   ],
   [
+    'a list of which an entry had failed',
+    'orphaned',
+    podWith(
+      {
+        ...NODE_LOST,
+        deferContainerStatuses: [
+          entryStatus('e', { terminated: { exitCode: 3, reason: 'Error' } }),
+          entryStatus('f', { terminated: { exitCode: 137, reason: 'Skipped', message: 'not due on Deleted' } }),
+          entryStatus('g', { running: {} }),
+        ],
+      } as Pod['status'],
+      ['e', 'f', 'g'],
+    ),
+    [BY_POD_GC, `${LOST('g')}; defer containers that failed: [e]`],
+  ],
+  [
     'a list that has ended',
     'orphaned',
     podWith({ ...NODE_LOST, conditions: [{ type: 'Deferred', status: 'True', reason: 'DeferContainersSucceeded' }] }, [

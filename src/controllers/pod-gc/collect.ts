@@ -4,6 +4,7 @@
  */
 import { isNodeReady } from '../../api/core/v1/node/ready.ts';
 import { isMirrorPod } from '../../api/core/v1/pod/mirror.ts';
+import { undoneEntries } from '../../api/core/v1/pod/status/deferred.ts';
 import { hasEnded } from '../../api/core/v1/pod/status/final-phase.ts';
 import type { ContainerStatus, Node, Pod, PodCondition, PodStatus } from '../../api/generated/types.ts';
 import { formatTime, type Millis } from '../../machinery/time.ts';
@@ -82,12 +83,19 @@ function deferredCondition(pod: Pod, now: Millis): PodCondition | undefined {
   const { spec, status } = pod;
   const before = conditionOf(pod, 'Deferred');
   if (before?.reason !== undefined && before.reason !== 'DeferContainersRunning') return undefined;
-  const ended = new Set(
-    (status?.deferContainerStatuses ?? []).flatMap((each) => (each.state?.terminated ? each.name : [])),
+  const ends = new Map(
+    (status?.deferContainerStatuses ?? []).flatMap(({ name, state }) =>
+      state?.terminated ? [[name, state.terminated] as const] : [],
+    ),
   );
-  const left = (spec?.deferContainers ?? []).filter(({ name }) => !ended.has(name)).map(({ name }) => name);
+  const names = (spec?.deferContainers ?? []).map(({ name }) => name);
+  const left = names.filter((name) => !ends.has(name));
   if (left.length === 0) return undefined;
-  const lost = { reason: 'NodeLost', message: `defer containers that did not complete: [${left.join(' ')}]` };
+  const failed = names.filter((name) => {
+    const { exitCode = 0, reason } = ends.get(name) ?? {};
+    return exitCode !== 0 && reason !== 'Skipped';
+  });
+  const lost = { reason: 'NodeLost', message: undoneEntries(left, failed) };
   const skipped = { reason: 'DeferContainersSkipped', message: 'no container of the Pod had started' };
   const begun = [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])].some(hasBegun);
   const since = before?.status === 'False' ? before.lastTransitionTime : undefined;
