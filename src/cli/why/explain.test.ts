@@ -174,7 +174,7 @@ explains({
   'a taint that the Pod does not tolerate': tainted('a: b', /toleration.*: kubectl taint node NODE a-$/),
   'a node with disk pressure': tainted(
     'node.kubernetes.io/disk-pressure: ',
-    /^free the resource .*--eviction-hard\); see which resource it is: lifepod status$/,
+    /^free the resource .*--eviction-hard, --eviction-soft\); see which resource it is: lifepod status$/,
   ),
   'a cordoned node': tainted('node.kubernetes.io/unschedulable: ', /uncordon/),
   'a node that is not ready': tainted('node.kubernetes.io/not-ready: ', /lifepod status/),

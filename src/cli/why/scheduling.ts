@@ -54,7 +54,7 @@ const ADVICE: readonly [RegExp, ...Advice[]][] = [
     (subject) =>
       seeStatus(
         subject,
-        'free the resource that the machine is short of, or start the engine with a lower threshold (--eviction-hard); see which resource it is',
+        'free the resource that the machine is short of, or start the engine with a lower threshold (--eviction-hard, --eviction-soft); see which resource it is',
       ),
   ],
   [/taint \{node\.kubernetes\.io\/unschedulable/, uncordon],
