@@ -22,7 +22,7 @@ export const OWN_DESCRIPTIONS: Readonly<Record<string, Descriptions>> = {
       restartPolicy:
         'What happens after the entry fails. Never (default): the next entry runs. OnFailure: the entry is restarted, with a back-off of 1 s that doubles up to 10 s, until it succeeds or until its timeoutSeconds or the time of its stage has passed. Always: the same as OnFailure; exit code 0 ends the entry.',
       livenessProbe:
-        'A periodic probe of the running entry. The entry fails when the probe fails. With deferContainerGracePeriodExtension, a successful probe extends the time of the stage.',
+        'A periodic probe of the running entry. The entry fails when the probe fails: it then has terminationGracePeriodSeconds of the probe to stop, or 2 s if that is not set, whatever the grace period of the Pod. With deferContainerGracePeriodExtension, a successful probe extends the time of the stage.',
       terminationMessagePolicy:
         'The source of the termination message. FallbackToLogsOnError (default): the file terminationMessagePath, or the end of the log if the file is empty and the entry failed. File: only the file.',
       trigger:
