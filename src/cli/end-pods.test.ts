@@ -121,6 +121,37 @@ test.each([
   ]);
 });
 
+test.each([
+  [undefined, 14_500, 'default/web is ending already (15 s left)'],
+  [90, 14_500, 'default/web is ending already (15 s left)'],
+  [5, 14_500, 'ending default/web (grace 5 s)'],
+  [undefined, -500, 'default/web is ending already'],
+])(
+  'endAllPods with the grace period %j, for a Pod whose deadline is in %i ms, says "%s"',
+  async (seconds, millis, line) => {
+    const backend = await registryBackend();
+    const pods = clientOf(backend).resource<Pod>(PODS);
+    const spec = { nodeName: 'n', containers: [{ name: 'app', image: 'x' }], terminationGracePeriodSeconds: 60 };
+    await backend.set<Pod>(PODS, {
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: { name: 'web', namespace: 'default' },
+      spec,
+    });
+    await pods.delete('web', 'default', { gracePeriodSeconds: 15 });
+    const timers = createVirtualTimers(
+      Date.parse((await pods.get('web', 'default')).metadata.deletionTimestamp ?? '') - millis,
+    );
+    const said: string[] = [];
+    const platform = { timers, log: silentLog };
+    const say = (text: string) => void said.push(text);
+    const ended = endAllPods(clientOf(backend), platform, 'n', say, new AbortController().signal, seconds);
+    await vi.waitFor(() => expect(said).toEqual([line]));
+    await backend.remove(PODS, 'default', 'web');
+    await ended;
+  },
+);
+
 test('endAllPods reports the turn of each defer container, whatever the phase of the Pod', async () => {
   const backend = await registryBackend();
   const metadata = { name: 'web', namespace: 'default' };

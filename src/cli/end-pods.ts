@@ -8,6 +8,7 @@ import type { Client } from '../client/client.ts';
 import { createInformer } from '../client/informer.ts';
 import { runtimeCommands, startRuntimeHint } from '../engine/options/runtime-endpoint.ts';
 import { type KubeObject, uidOf } from '../machinery/meta.ts';
+import { type Millis, parseTime } from '../machinery/time.ts';
 import type { Platform, Timers } from '../platform/platform.ts';
 import { type ContainerRuntime, hasRunning } from '../runtime/runtime.ts';
 import { deletePatiently } from './delete-patiently.ts';
@@ -30,6 +31,26 @@ const SOONER = ': to end them sooner, press Ctrl+C, and type the command again w
 export const soonerText = (longest: number): string => (longest > LONG_SECONDS ? SOONER : '');
 
 export const beginText = (pod: Pod, grace: number): string => `ending ${nameOf(pod)} (grace ${grace} s)`;
+
+/** Returns for how many seconds a Pod that is being deleted may still run; undefined for other Pods. */
+function secondsLeft({ metadata, status }: Pod, now: Millis): number | undefined {
+  const deadline = parseTime(status?.termination?.deadline ?? metadata.deletionTimestamp);
+  if (metadata.deletionTimestamp === undefined || deadline === undefined) return undefined;
+  return Math.max(0, Math.ceil((deadline - now) / 1000));
+}
+
+/**
+ * Returns how many seconds the Pod gets to end, and a line about that. `wanted`: the grace period of its deletion; undefined: its own. A
+ * deletion never moves the deadline of an earlier one later.
+ */
+function beginOf(pod: Pod, wanted: number | undefined, now: Millis): { grace: number; line: string } {
+  const left = secondsLeft(pod, now);
+  const own = left ?? pod.spec?.terminationGracePeriodSeconds ?? 30;
+  const grace = Math.min(wanted ?? own, left ?? Number.POSITIVE_INFINITY);
+  if (grace !== left) return { grace, line: beginText(pod, grace) };
+  // The node moves a deadline that has passed in an outage.
+  return { grace, line: `${nameOf(pod)} is ending already${left === 0 ? '' : ` (${left} s left)`}` };
+}
 
 const remaining = (pods: readonly { name: string }[]): string =>
   pods.length === 0 || pods.length > MOST_NAMED ? '' : `; waiting for ${pods.map(({ name }) => name).join(', ')}`;
@@ -81,13 +102,13 @@ export async function endAllPods(
   const added = (pod: Pod): void => {
     reportEntries(pod);
     if (onlyFinalizersLeft(pod)) return;
-    const grace = gracePeriodSeconds ?? pod.spec?.terminationGracePeriodSeconds ?? 30;
+    const { grace, line } = beginOf(pod, gracePeriodSeconds, platform.timers.now());
     // A Pod that is not scheduled yet may still be bound to this node.
     const node = pod.spec?.nodeName || nodeName;
     const isHere = node === nodeName;
     open.set(uidOf(pod), { name: nameOf(pod), grace: isHere ? grace : 0 });
     if (!isHere) say(`removing ${nameOf(pod)}, which is bound to the node ${node}; this engine runs ${nodeName}`);
-    else if (!begun.has(uidOf(pod))) say(beginText(pod, grace));
+    else if (!begun.has(uidOf(pod))) say(line);
     if (isHere && isMirrorPod(pod)) return;
     const options = { gracePeriodSeconds: isHere ? gracePeriodSeconds : 0 };
     void deletePatiently(pods, pod.metadata, options, { ...deleting, failed: failedDelete(pod, say) }).catch(
