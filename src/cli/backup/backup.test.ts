@@ -393,6 +393,10 @@ test('a backup is refused without the keys that decrypt the store, and says whic
   await expect(backup(file, { dataDir, force: true }, never)).rejects.toThrow(
     `the keys in ${keyFile} do not decrypt values of the store, such as ${name}: ${remedy}`,
   );
+  await withStore(dataDir, (store) => store.txn({ compare: [], puts: [{ key: name, value: Buffer.from('{}') }] }));
+  await expect(backup(file, { dataDir, force: true }, never)).rejects.toThrow(
+    `the value of ${name} in the store is not encrypted, but ${keyFile} has no provider identity for it: add identity`,
+  );
   write('encryption/keys.json', 'damaged');
   await expect(backup(file, { dataDir, force: true }, never)).rejects.toThrow(`${keyFile} is not a valid`);
   expect(readFileSync(file)).toEqual(former);

@@ -1,6 +1,6 @@
 import { parseConfiguration } from '../../apiserver/encryption/configuration.ts';
 import { keyFilePath } from '../../apiserver/encryption/key-file.ts';
-import { unreadableValues } from '../../apiserver/encryption/unreadable-values.ts';
+import { createDiagnosis, unreadable, unreadableValues } from '../../apiserver/encryption/unreadable-values.ts';
 import { dataDirOwner, UserError } from '../../platform/files.ts';
 import { rootCommand } from '../../platform/programs/typed-program.ts';
 import { openLmdbStore } from '../../store/lmdb/lmdb-store.ts';
@@ -14,7 +14,11 @@ export async function checkKeys(dataDir: string, storeCopy: string, keys: string
   const configuration = keys === undefined ? undefined : await parseConfiguration(keys, path);
   const store = await openLmdbStore({ directory: storeCopy });
   try {
-    for await (const { key } of unreadableValues(store, configuration)) {
+    const source = { dataDir, configFile: '' };
+    const causeOf = await createDiagnosis(source);
+    for await (const error of unreadableValues(store, configuration)) {
+      if (keys !== undefined && causeOf(error) !== 'lost') throw await unreadable(source, error);
+      const { key } = error;
       const problem =
         keys === undefined
           ? `the key file ${path} is missing, and the store has values that are encrypted with its keys, such as ${key}`
