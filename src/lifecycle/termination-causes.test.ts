@@ -372,6 +372,9 @@ describe('an outage', () => {
     expect(resumed(3, 50, { runs: [...runs, running('pre')] })?.turn).toEqual(turn);
     expect(resumed(3, 50, { runs: [...runs, exited('pre', 0, 20)] })?.turn).toEqual(turn);
   });
+  it('an outage does not count toward timeoutSeconds of an entry that waits for its next attempt', () => {
+    expect(resumed(3, 50, { runs: [...runs, exited('pre', 1, 20)] })?.turn).toEqual({ entry: 'pre', since: at(30) });
+  });
   it('an outage does not count toward timeoutSeconds of an entry whose container ended with the machine', () => {
     const observed = { sandboxes: [sandbox(0, { ready: false })] };
     expect(resumed(3, 50, { runs: [exited('pre', 255, 49)], observed })?.turn).toEqual({ entry: 'pre', since: at(47) });

@@ -125,9 +125,9 @@ function withOutage(view: PodView, so: Termination, { from, to }: Outage): Termi
   const had = Math.round((so.outageSeconds ?? 0) * 1000);
   const moved = Math.max(0, Math.min(to - begin, maxMoveMillis(view) - had));
   const run = view.defers.find(({ name }) => name === so.turn?.entry)?.latest;
-  // An outage counts toward the timeoutSeconds of an entry that ran during it, unless the machine failed while the entry ran.
-  const ended = (run?.finishedAt ?? 0) > begin && (run?.exitCode === 0 || view.sandbox?.ready === true);
-  const waited = ended || isRunning(run) ? 0 : Math.max(0, Math.min(moved, to - Math.max(begin, so.turn?.since ?? to)));
+  // An outage counts toward the timeoutSeconds of an entry while it ran, unless the machine failed while the entry ran.
+  const since = Math.max(begin, view.sandbox?.ready === true ? (run?.finishedAt ?? 0) : 0, so.turn?.since ?? to);
+  const waited = run?.exitCode === 0 || isRunning(run) ? 0 : Math.max(0, Math.min(moved, to - since));
   return {
     ...later(view, so, moved),
     outageSeconds: (had + moved) / 1000,
