@@ -105,7 +105,7 @@ export async function startEngine(
   const { encryptionProviderConfig: keys } = settings;
   if (keys !== '') await readConfiguration(settings.dataDir, keys, keys === record?.encryptionProviderConfig);
   checkResolvConf(settings);
-  if (record === undefined) refuseUnusableFolder(settings.dataDir);
+  if (record === undefined) refuseUnusableFolder(settings.dataDir, false, usesPrivateContainerd(options));
   const created = ensureDataDir(settings.dataDir);
   raisePriority();
   lowerOomScore(process.pid, ENGINE_OOM_SCORE);

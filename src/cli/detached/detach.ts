@@ -103,7 +103,7 @@ async function startUntil(options: UpOptions, stop: AbortSignal): Promise<ReadyE
   const record = settledRecord(dataDir);
   await refuseRuntimeChange(options, record, nodePlatform('error'));
   stop.throwIfAborted();
-  if (record === undefined) refuseUnusableFolder(dataDir);
+  if (record === undefined) refuseUnusableFolder(dataDir, false, usesPrivateContainerd(options));
   const logPath = join(dataDir, 'lifepod.log');
   const created = ensureDataDir(dataDir);
   const isNewLog = !existsSync(logPath);

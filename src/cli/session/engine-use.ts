@@ -94,7 +94,7 @@ export async function otherOptions(options: UpOptions): Promise<string[]> {
 export async function joinEngine(options: UpOptions, say: Say, stop: AbortSignal): Promise<EngineUse> {
   const { dataDir } = options;
   await refuseLost(dataDir, systemTimers());
-  if (settledRecord(dataDir) === undefined) refuseUnusableFolder(dataDir);
+  if (settledRecord(dataDir) === undefined) refuseUnusableFolder(dataDir, false, usesPrivateContainerd(options));
   const created = ensureDataDir(dataDir);
   const gate = await lockGate(dataDir, stop);
   try {

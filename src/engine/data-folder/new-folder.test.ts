@@ -87,6 +87,10 @@ test.each([
   expect(() => refuseUnusablePath(`/${name}`, 'do this')).toThrow(refusal(`/${shown}`, 'do this'));
 });
 
+test('a path that only the private containerd cannot use is not refused if the runtime of the machine runs the containers', () => {
+  refuseUnusableFolder(join(folder, 'a:b,%[x'), false, false);
+});
+
 test('a folder whose path has spaces, quotes, letters of any script and other characters is not refused', () => {
   refuseUnusableFolder(join(folder, ' #?;="\'`$&@]{}*!|<>~^() é日'));
 });

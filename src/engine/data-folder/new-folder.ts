@@ -53,10 +53,11 @@ export function refuseUnusablePath(path: string, remedy = 'choose another --data
 
 /**
  * Throws a UserError if the folder, in which no engine has run, must not become a data folder. `isForeign`: another user owns it, so that
- * hidden entries count, too: they may be all that a home folder contains.
+ * hidden entries count, too: they may be all that a home folder contains. `isPrivate`: lifepod's own containerd runs the containers, which
+ * keeps their files in the folder.
  */
-export function refuseUnusableFolder(dataDir: string, isForeign = false): void {
-  refuseUnusablePath(dataDir);
+export function refuseUnusableFolder(dataDir: string, isForeign = false, isPrivate = true): void {
+  if (isPrivate) refuseUnusablePath(dataDir);
   refuseNestedFolder(dataDir);
   refuseOtherFiles(dataDir, isForeign);
 }
