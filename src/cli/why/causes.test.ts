@@ -115,6 +115,19 @@ explains({
       'p waits for its volumes: the volume data needs the folder /srv/my data on its node, which does not exist or is not a folder.',
     advice: /^if it does not exist, create it on the node, .*: (sudo )?mkdir -p '\/srv\/my data'\nor set the type /,
   },
+  'a Pod with a volume of a kind that is not supported': {
+    spec: { volumes: [{ name: 'data', nfs: { server: 's', path: '/' } }] },
+    status: {},
+    steps: [
+      [
+        3,
+        'MountFailed',
+        { message: 'MountVolume.SetUp failed for volume "data" : volume kind "nfs" is not supported' },
+      ],
+    ],
+    sentence: 'p waits for its volumes: the volume data is of the kind nfs, which lifepod does not support.',
+    advice: /^recreate the Pod with a volume of another kind, such as hostPath or persistentVolumeClaim/,
+  },
   'a Pod whose PersistentVolume has no folder': {
     spec: { volumes: [{ name: 'data', persistentVolumeClaim: { claimName: 'c' } }] },
     status: {},

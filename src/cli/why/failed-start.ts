@@ -214,6 +214,7 @@ function imageFinding(text: string): Finding | undefined {
 /** Explains the message about a volume that cannot be mounted; undefined if no remedy is known. */
 export const volumeFinding = (subject: Needing, text: string): Finding | undefined =>
   objectFinding(subject, text) ??
+  kindFinding(text) ??
   folderFinding(subject, text) ??
   unmountableClaim(subject, text) ??
   claimFinding(subject, text) ??
@@ -224,6 +225,18 @@ export const FREE_SPACE = 'free some space on this disk: the node retries automa
 function diskFinding(text: string): Finding | undefined {
   const full = fullDiskText(text);
   return full === undefined ? undefined : only(`cannot be prepared, ${full}`, FREE_SPACE);
+}
+
+/** Source: src/node/volumes/set-up.ts and src/node/volumes/projected-files.ts (the messages). */
+function kindFinding(text: string): Finding | undefined {
+  const [, what = '', kind] = /(volume kind|projected volume source) "([^"]+)" is not supported/.exec(text) ?? [];
+  if (kind === undefined) return undefined;
+  return what === 'volume kind'
+    ? only(
+        `is of the kind ${kind}, which lifepod does not support`,
+        'recreate the Pod with a volume of another kind, such as hostPath or persistentVolumeClaim',
+      )
+    : only(`has a source of the kind ${kind}, which lifepod does not support`, 'recreate the Pod without this source');
 }
 
 function folderFinding({ hints, pod }: Needing, text: string): Finding | undefined {
