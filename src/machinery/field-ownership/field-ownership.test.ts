@@ -352,6 +352,20 @@ describe('an object that existed before the first apply', () => {
       },
     });
   });
+
+  it('at the first apply, client-side apply owns the defaults of its configuration that no other client has changed', () => {
+    const key = 'kubectl.kubernetes.io/last-applied-configuration';
+    const annotations = { [key]: JSON.stringify(thing({ items: [{ name: 'x' }] })) };
+    const ownersWith = (replicas: number, image: string) => {
+      const withDefaults = () => thing({ replicas, items: [{ name: 'x', image }] }) as unknown as JsonObject;
+      const entries = firstEntries(old(annotations), type, 'v1', { 'f:status': {} }, withDefaults);
+      return ownersOf({ live: undefined, entries });
+    };
+    expect(ownersWith(1, 'a')).not.toHaveProperty('before-first-apply Update');
+    expect(ownersWith(3, 'b')['before-first-apply Update']).toEqual({
+      'f:spec': { 'f:replicas': {}, 'f:items': { 'k:{"name":"x"}': { 'f:image': {} } } },
+    });
+  });
 });
 
 it('valid managedFields from a client are used', () => {

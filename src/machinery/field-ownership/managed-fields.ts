@@ -248,7 +248,7 @@ export function firstEntries(
 ): ManagedFieldsEntry[] {
   const unowned = union(SYSTEM_FIELDS, ignored);
   const all = without(fieldSetOf(asJson(live), type), unowned);
-  const clientSide = intersection(lastApplied(live, type, withDefaults), all);
+  const clientSide = intersection(lastApplied(asJson(live), type, withDefaults), all);
   const time = live.metadata.creationTimestamp ?? '';
   const writer = { apiVersion, subresource: undefined, time };
   return sorted([
@@ -258,17 +258,17 @@ export function firstEntries(
 }
 
 /** Returns the fields in the annotation of client-side apply, and the annotation itself; undefined if the object lacks the annotation. */
-function lastApplied(
-  { metadata }: KubeObject,
-  type: FieldType,
-  withDefaults: (config: JsonObject) => JsonObject,
-): FieldSet {
-  const text = metadata.annotations?.[LAST_APPLIED];
+function lastApplied(live: JsonObject, type: FieldType, withDefaults: (config: JsonObject) => JsonObject): FieldSet {
+  const text = (live as unknown as KubeObject).metadata.annotations?.[LAST_APPLIED];
   if (text === undefined) return undefined;
   const annotation: FieldSet = { 'f:metadata': { 'f:annotations': { [`f:${LAST_APPLIED}`]: {} } } };
   try {
     const config: unknown = JSON.parse(text);
-    return isJsonObject(config) ? union(fieldSetOf(withDefaults(config), type), annotation) : annotation;
+    if (!isJsonObject(config)) return annotation;
+    const defaulted = withDefaults(config);
+    // A field that differs from its default was written by another client.
+    const defaults = difference(fieldSetOf(defaulted, type), changes(compare(defaulted, live, type)));
+    return union(union(fieldSetOf(config, type), defaults), annotation);
   } catch {
     return annotation;
   }
