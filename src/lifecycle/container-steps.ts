@@ -95,10 +95,7 @@ export function* prePullDeferImages(view: PodView): Rule {
   for (const container of view.defers) yield* ensureImage(view, container, container.nextAttempt);
 }
 
-/**
- * Looks up images before they are needed: the image of the init container at `index` or, past the last init container, the images of the
- * apps.
- */
+/** Looks up images early: that of the init container at `index` or, past the last init container, those of the apps. */
 export function* lookForImages({ init, apps }: PodView, index: number): Rule {
   const next = init[index];
   for (const container of next === undefined ? apps : [next])

@@ -15,10 +15,7 @@ export function wantsRestart(view: PodView, { kind, sidecar }: ContainerView, ru
   return restartPolicy !== 'Never' && run.exitCode !== 0;
 }
 
-/**
- * Returns the last run. If the runtime has none, as after the restore of a backup, the status decides: a run whose end the status does not
- * show has failed.
- */
+/** Returns the last run. If the runtime has none, as after a restore, the status decides: a run whose end it does not show has failed. */
 export function lastRun({ latest, recorded }: ContainerView): Run | undefined {
   const { running, terminated } = recorded?.state ?? {};
   if (latest !== undefined || (running === undefined && terminated === undefined)) return latest;

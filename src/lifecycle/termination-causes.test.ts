@@ -304,6 +304,7 @@ describe('the reason of a deletion', () => {
 
 describe('an outage', () => {
   const deferContainers = [entry('pre'), postExit('post')];
+  const timed = { deferContainers: [{ ...entry('pre'), timeoutSeconds: 15 }, postExit('post')] };
   const turn = { entry: 'pre', since: at(0) };
   const resumed = (from: number, to: number, more: Given = {}, so = {}) =>
     terminationOf({
@@ -373,7 +374,9 @@ describe('an outage', () => {
     expect(resumed(3, 50, { runs: [...runs, exited('pre', 0, 20)] })?.turn).toEqual(turn);
   });
   it('an outage does not count toward timeoutSeconds of an entry that waits for its next attempt', () => {
-    expect(resumed(3, 50, { runs: [...runs, exited('pre', 1, 20)] })?.turn).toEqual({ entry: 'pre', since: at(30) });
+    const retried = (at: number) => resumed(3, 50, { spec: timed, runs: [...runs, exited('pre', 1, at)] })?.turn;
+    expect(retried(9)).toEqual({ entry: 'pre', since: at(41) });
+    expect(retried(20)).toEqual(turn);
   });
   it('an outage does not count toward timeoutSeconds of an entry whose container ended with the machine', () => {
     const observed = { sandboxes: [sandbox(0, { ready: false })] };

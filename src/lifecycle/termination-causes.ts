@@ -124,10 +124,14 @@ function withOutage(view: PodView, so: Termination, { from, to }: Outage): Termi
   if (to <= begin || isOver(view)) return so;
   const had = Math.round((so.outageSeconds ?? 0) * 1000);
   const moved = Math.max(0, Math.min(to - begin, maxMoveMillis(view) - had));
-  const run = view.defers.find(({ name }) => name === so.turn?.entry)?.latest;
+  const entry = view.defers.find(({ name }) => name === so.turn?.entry);
+  const { timeoutSeconds = Number.POSITIVE_INFINITY } = (entry?.spec ?? {}) as Partial<DeferContainer>;
+  const { since = to } = so.turn ?? {};
+  const run = entry?.latest;
   // An outage counts toward the timeoutSeconds of an entry while it ran, unless the machine failed while the entry ran.
-  const since = Math.max(begin, view.sandbox?.ready === true ? (run?.finishedAt ?? 0) : 0, so.turn?.since ?? to);
-  const waited = run?.exitCode === 0 || isRunning(run) ? 0 : Math.max(0, Math.min(moved, to - since));
+  const ran = view.sandbox?.ready === true ? (run?.finishedAt ?? 0) : 0;
+  const hasEnded = run?.exitCode === 0 || ran >= since + timeoutSeconds * 1000;
+  const waited = hasEnded || isRunning(run) ? 0 : Math.max(0, Math.min(moved, to - Math.max(begin, ran, since)));
   return {
     ...later(view, so, moved),
     outageSeconds: (had + moved) / 1000,
