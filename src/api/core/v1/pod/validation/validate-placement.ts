@@ -183,7 +183,7 @@ const validatePodAffinity = (affinity: PodAffinity, path: string): FieldError[] 
 /** Upstream has no such limit. The scheduler compares the terms with the Pods of all nodes. */
 const MAX_PARTS = 1000;
 
-/** Checks the size of required inter-Pod affinity, only for new objects: an existing Pod with more must remain changeable. */
+/** Checks the size of required inter-Pod affinity. Call this only for new Pods: an existing Pod with more must remain changeable. */
 export const validateAffinitySize = ({ affinity }: PodSpec): FieldError[] =>
   (['podAffinity', 'podAntiAffinity'] as const).flatMap((kind) => {
     const terms = affinity?.[kind]?.requiredDuringSchedulingIgnoredDuringExecution ?? [];
@@ -193,20 +193,11 @@ export const validateAffinitySize = ({ affinity }: PodSpec): FieldError[] =>
     return [invalid(`spec.affinity.${kind}.requiredDuringSchedulingIgnoredDuringExecution`, size, rule)];
   });
 
-/** A label key counts once, whether or not the API server has already added it to the selector. */
-function partsOf(term: PodAffinityTerm): number {
-  const { labelSelector, namespaceSelector, namespaces = [], matchLabelKeys = [], mismatchLabelKeys = [] } = term;
-  const keys = new Set([...matchLabelKeys, ...mismatchLabelKeys]);
-  return 1 + namespaces.length + keys.size + sizeOf(labelSelector, keys) + sizeOf(namespaceSelector);
-}
+const partsOf = ({ labelSelector, namespaceSelector, namespaces = [] }: PodAffinityTerm): number =>
+  1 + namespaces.length + sizeOf(labelSelector) + sizeOf(namespaceSelector);
 
-const sizeOf = (
-  { matchLabels = {}, matchExpressions = [] }: LabelSelector = {},
-  except: ReadonlySet<string> = new Set(),
-): number =>
-  matchExpressions
-    .filter(({ key }) => !except.has(key))
-    .reduce((sum, { values = [] }) => sum + 1 + values.length, Object.keys(matchLabels).length);
+const sizeOf = ({ matchLabels = {}, matchExpressions = [] }: LabelSelector = {}): number =>
+  matchExpressions.reduce((sum, { values = [] }) => sum + 1 + values.length, Object.keys(matchLabels).length);
 
 function validatePodTerm(term: PodAffinityTerm, path: string): FieldError[] {
   const mismatchLabelKeys = new Set(term.mismatchLabelKeys);

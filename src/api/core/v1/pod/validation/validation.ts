@@ -84,7 +84,6 @@ export function validatePod(pod: Pod, { isTemplate = false } = {}): FieldError[]
     validateAppArmorAnnotations(pod),
     validatePodSpec(spec, isTemplate),
     validateTokenVolumes(spec),
-    isTemplate ? validateAffinitySize(spec) : [],
     spec.containers.flatMap((container, index) => validateImageSpaces(container, `spec.containers[${index}]`)),
     (spec.initContainers ?? []).flatMap((container, index) =>
       validateImageSpaces(container, `spec.initContainers[${index}]`),
