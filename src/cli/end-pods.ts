@@ -30,8 +30,6 @@ const SOONER = ': to end them sooner, press Ctrl+C, and type the command again w
 /** Returns the end of a sentence about the wait for Pods whose own grace periods are at most `longest` seconds; empty if this is short. */
 export const soonerText = (longest: number): string => (longest > LONG_SECONDS ? SOONER : '');
 
-export const beginText = (pod: Pod, grace: number): string => `ending ${nameOf(pod)} (grace ${grace} s)`;
-
 /** Returns for how many seconds a Pod that is being deleted may still run; undefined for other Pods. */
 function secondsLeft({ metadata, status }: Pod, now: Millis): number | undefined {
   const deadline = parseTime(status?.termination?.deadline ?? metadata.deletionTimestamp);
@@ -41,15 +39,27 @@ function secondsLeft({ metadata, status }: Pod, now: Millis): number | undefined
 
 /**
  * Returns how many seconds the Pod gets to end, and a line about that. `wanted`: the grace period of its deletion; undefined: its own. A
- * deletion never moves the deadline of an earlier one later.
+ * deletion never moves the deadline of an earlier one later. `since`: deletions that began at this time or later are not earlier ones.
  */
-function beginOf(pod: Pod, wanted: number | undefined, now: Millis): { grace: number; line: string } {
-  const left = secondsLeft(pod, now);
+export function beginOf(
+  pod: Pod,
+  wanted: number | undefined,
+  now: Millis,
+  since = Number.POSITIVE_INFINITY,
+): { grace: number; line: string } {
+  const left = hasBegunSince(pod, since) ? pod.metadata.deletionGracePeriodSeconds : secondsLeft(pod, now);
   const own = left ?? pod.spec?.terminationGracePeriodSeconds ?? 30;
   const grace = Math.min(wanted ?? own, left ?? Number.POSITIVE_INFINITY);
-  if (grace !== left) return { grace, line: beginText(pod, grace) };
+  if (grace !== left || hasBegunSince(pod, since)) return { grace, line: `ending ${nameOf(pod)} (grace ${grace} s)` };
   // The node moves a deadline that has passed in an outage.
   return { grace, line: `${nameOf(pod)} is ending already${left === 0 ? '' : ` (${left} s left)`}` };
+}
+
+/** Returns whether the Pod is being deleted, and its deletion began at `since` or later. The API has only whole seconds. */
+function hasBegunSince({ metadata }: Pod, since: Millis): boolean {
+  const deadline = parseTime(metadata.deletionTimestamp);
+  const grace = (metadata.deletionGracePeriodSeconds ?? 0) * 1000;
+  return deadline !== undefined && deadline - grace > since - 1000;
 }
 
 const remaining = (pods: readonly { name: string }[]): string =>

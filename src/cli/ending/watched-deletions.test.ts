@@ -3,13 +3,14 @@ import type { Node, Pod } from '../../api/generated/types.ts';
 import { NODES, PODS } from '../../api/resources.ts';
 import { registryBackend } from '../../client/registry-fixture.ts';
 import { clientOf } from '../../client/typed-client.ts';
-import { systemTimers } from '../../platform/node-js.ts';
 import { silentLog } from '../../platform/silent-log.ts';
+import { createVirtualTimers } from '../../platform/virtual-timers.ts';
 import { createEndReports, endAllPods } from '../end-pods.ts';
 import { withWatchedDeletions } from './watched-deletions.ts';
 
 async function withPods(gracePeriodSeconds: number | undefined, graces: Record<string, number>) {
-  const backend = await registryBackend();
+  const timers = createVirtualTimers();
+  const backend = await registryBackend({ timers });
   const client = clientOf(backend);
   const pods = client.resource<Pod>(PODS);
   for (const [name, terminationGracePeriodSeconds] of Object.entries(graces)) {
@@ -17,11 +18,11 @@ async function withPods(gracePeriodSeconds: number | undefined, graces: Record<s
     await backend.set<Pod>(PODS, { apiVersion: 'v1', kind: 'Pod', metadata: { name, namespace: 'default' }, spec });
   }
   const said: string[] = [];
-  const platform = { timers: systemTimers(), log: silentLog };
+  const platform = { timers, log: silentLog };
   const say = (line: string): void => void said.push(line);
   const watching = { client, platform, say, reports: createEndReports('n', say), gracePeriodSeconds };
   const graceOf = async (name: string) => (await pods.get(name, 'default')).metadata.deletionGracePeriodSeconds;
-  return { backend, pods, said, graceOf, watching, signal: new AbortController().signal };
+  return { backend, pods, timers, said, graceOf, watching, signal: new AbortController().signal };
 }
 
 test('a Pod that another component deletes gets the short grace period, and other Pods are not deleted', async () => {
@@ -46,6 +47,29 @@ test('Pods that other components delete are reported once, with the longest wait
     'waiting up to 60 s: to end them sooner, press Ctrl+C, and type the command again with --now',
     'ending default/same (grace 60 s)',
   ]);
+});
+
+test.each([
+  [undefined, 'default/web is ending already (50 s left)', 'waiting up to 50 s'],
+  [90, 'default/web is ending already (50 s left)', undefined],
+  [2, 'ending default/web (grace 2 s)', undefined],
+])('with the grace period %j, a Pod that was deleted earlier is reported as "%s"', async (seconds, line, wait) => {
+  const { pods, timers, said, watching, signal } = await withPods(seconds, { web: 60 });
+  await pods.delete('web', 'default', {});
+  timers.advance(10_000);
+  await withWatchedDeletions(watching, signal, () =>
+    vi.waitFor(() => expect(said).toHaveLength(wait === undefined ? 1 : 2)),
+  );
+  expect(said[0]).toBe(line);
+  expect(said[1]?.split(':')[0]).toBe(wait);
+});
+
+test('a Pod that another component deletes is not promised a longer grace period than its own', async () => {
+  const { pods, said, watching, signal } = await withPods(90, { owned: 60 });
+  await withWatchedDeletions(watching, signal, async () => {
+    await pods.delete('owned', 'default', {});
+    await vi.waitFor(() => expect(said).toEqual(['ending default/owned (grace 60 s)']));
+  });
 });
 
 test('the turn of a defer container of a Pod that another component deletes is reported', async () => {

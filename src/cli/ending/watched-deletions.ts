@@ -10,7 +10,7 @@ import { uidOf } from '../../machinery/meta.ts';
 import { isApiError } from '../../machinery/status.ts';
 import type { Platform } from '../../platform/platform.ts';
 import { deletePatiently } from '../delete-patiently.ts';
-import { beginText, type EndReports, followNodes, onlyFinalizersLeft, soonerText } from '../end-pods.ts';
+import { beginOf, type EndReports, followNodes, onlyFinalizersLeft, soonerText } from '../end-pods.ts';
 
 interface Watching {
   client: Client;
@@ -34,6 +34,7 @@ export async function withWatchedDeletions(
   const options = { ...platform, signal: AbortSignal.any([signal, watching.signal]) };
   const pods = client.resource<Pod>(PODS);
   const { begun, reportEntries, reportNode } = reports;
+  const since = platform.timers.now();
   let longest = 0;
   const see = (pod: Pod): void => {
     const { deletionTimestamp, deletionGracePeriodSeconds = 0 } = pod.metadata;
@@ -42,9 +43,10 @@ export async function withWatchedDeletions(
     if (gracePeriodSeconds !== undefined && deletionGracePeriodSeconds > gracePeriodSeconds) shorten(pod);
     if (begun.has(uidOf(pod)) || onlyFinalizersLeft(pod)) return;
     begun.add(uidOf(pod));
-    say(beginText(pod, gracePeriodSeconds ?? deletionGracePeriodSeconds));
-    const isLonger = gracePeriodSeconds === undefined && deletionGracePeriodSeconds > longest;
-    longest = Math.max(longest, deletionGracePeriodSeconds);
+    const { grace, line } = beginOf(pod, gracePeriodSeconds, platform.timers.now(), since);
+    say(line);
+    const isLonger = gracePeriodSeconds === undefined && grace > longest;
+    longest = Math.max(longest, grace);
     const sooner = isLonger ? soonerText(longest) : '';
     if (sooner !== '') say(`waiting up to ${longest} s${sooner}`);
   };
