@@ -1,5 +1,6 @@
 /** Finds why a Pod was terminated, what moved its deadline, and when it was over, for `lifepod timeline` and `why`. Pure. */
 import type { Transition } from '../../lifecycle/types.ts';
+import { listed } from '../why/subject.ts';
 import { shortDuration } from './scale.ts';
 
 /** A shorter time between the end of the termination and the deletion of the object is not shown. */
@@ -24,9 +25,13 @@ export function endOfTermination(steps: readonly Transition[]): Transition | und
  */
 export function causesOfMoves(steps: readonly Transition[], began: Transition): string | undefined {
   const texts = steps.map(({ deadline = began.at }) => shortDuration(deadline - began.at));
-  const causes = steps.flatMap(({ message }, i) => (i > 0 && texts[i] !== texts[i - 1] ? (message ?? []) : []));
-  return causes.length === 0 ? undefined : [...new Set(causes)].join(' and ');
+  const moves = steps.flatMap(({ message }, i) => (i > 0 && texts[i] !== texts[i - 1] ? (message ?? []) : []));
+  const causes = moves.flatMap((message) => message.split(' and ').map(withoutClause));
+  return causes.length === 0 ? undefined : listed([...new Set(causes)]);
 }
+
+/** Returns a cause of a record that an older lifepod wrote in the words of today. */
+const withoutClause = (cause: string): string => cause.replace(', which does not count', '');
 
 /**
  * Returns the reason of the termination. An eviction by the node is not called NodePressure, its reason in the API, because that is also
