@@ -1,3 +1,4 @@
+import { UserError } from '../../platform/files.ts';
 import type { Store } from '../../store/store.ts';
 import { readConfiguration } from './read-configuration.ts';
 import { createDiagnosis, type KeySource, remedyFor, unreadableValues } from './unreadable-values.ts';
@@ -11,7 +12,7 @@ export interface Discarded {
 
 /**
  * Resolves to the values that cannot be read with the encryption keys. Deletes those that are lost if `really` is true. `store`: the store
- * with the encrypted values. Rejects with a UserError if a key file is invalid, or if `configFile` is missing.
+ * with the encrypted values. Rejects with a UserError if `configFile` is missing, or if a file that may have the key of a value is invalid.
  */
 export async function discardUnreadable(store: Store, source: KeySource, really: boolean): Promise<Discarded> {
   const configuration = await readConfiguration(source.dataDir, source.configFile);
@@ -20,6 +21,7 @@ export async function discardUnreadable(store: Store, source: KeySource, really:
   const kept = new Map<string, string[]>();
   for await (const error of unreadableValues(store, configuration)) {
     const cause = causeOf(error);
+    if (cause instanceof UserError) throw cause;
     if (cause === 'lost') lost.push(error.key);
     else {
       const remedy = remedyFor(cause, source);

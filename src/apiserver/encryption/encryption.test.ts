@@ -589,6 +589,39 @@ describe('with the configuration of an administrator', () => {
     await expectAll((await open()).store, 3);
   });
 
+  const contents = () => filesIn(dataDir).map((file) => [file, readFileSync(file, 'latin1')]);
+
+  test('a value whose key is in a key file that a user has changed is not lost, and finding this out changes no file', async () => {
+    await fill((await open()).store, 3);
+    await closeAll();
+    write(gcm(1));
+    writeFileSync(keyFile(), JSON.stringify(JSON.parse(readFileSync(keyFile(), 'utf8')), undefined, 4));
+    writeFileSync(`${keyFile()}.4711.new`, '');
+    const before = contents();
+    expect(await failsToOpen(path())).toContain('is encrypted with a key that is not in DIR/config.json, but in');
+    expect(await discarded()).toMatchObject({ lost: [] });
+    const source = { dataDir, configFile: '' };
+    expect(await discardUnreadable(await openRaw(), source, true)).toEqual({ lost: [], kept: new Map() });
+    await closeAll();
+    expect(contents()).toEqual(before);
+  });
+
+  test('no value is lost while a file that may have its key is damaged', async () => {
+    await fill((await open()).store, 3);
+    await closeAll();
+    write(gcm(1));
+    writeFileSync(keyFile(), readFileSync(keyFile(), 'utf8').slice(0, 50));
+    const invalid =
+      'DIR/encryption/keys.json is not a valid EncryptionConfiguration: it is neither YAML nor JSON (SyntaxError); correct the file, or restore it from a backup';
+    expect(await failsToOpen(path())).toBe(
+      `the value of ${PREFIX}${nameOf(0)} in the store cannot be decrypted (no matching key was found for the provided AES-GCM transformer): ` +
+        `its key is not in DIR/config.json, and another file that may have it cannot be used: ${invalid}`,
+    );
+    const error = await failureOf(discarded());
+    expect(error).toBeInstanceOf(UserError);
+    expect(error.message).toBe(invalid.replace('DIR', dataDir));
+  });
+
   test.each([
     ['has another key', async () => void (await open())],
     ['is missing', async () => {}],

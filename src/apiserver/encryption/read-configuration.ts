@@ -1,20 +1,25 @@
 import { readProblem } from '../../machinery/read-problem.ts';
-import { UserError } from '../../platform/files.ts';
+import { readTextIfPresent, UserError } from '../../platform/files.ts';
 import { readTextFile } from '../../platform/folders/text-file.ts';
 import { type Configuration, parseConfiguration } from './configuration.ts';
-import { KeyFile } from './key-file.ts';
+import { keyFilePath } from './key-file.ts';
 
 /**
  * Resolves to the configuration of the data folder, or of `configFile` if it is not ''; to undefined if the data folder has no key. Rejects
- * with a UserError if a file is invalid or `configFile` is missing. `isUsed`: whether values may be encrypted with the keys in
- * `configFile`; the advice in the error depends on this.
+ * with a UserError if a file is invalid or `configFile` is missing. Changes no file, and accepts a key file of the data folder that a user
+ * has changed, unlike KeyFile.read(). `isUsed`: whether values may be encrypted with the keys in `configFile`; the advice in the error
+ * depends on this.
  */
-export const readConfiguration = async (
+export async function readConfiguration(
   dataDir: string,
   configFile: string,
   isUsed = true,
-): Promise<Configuration | undefined> =>
-  configFile === '' ? (await KeyFile.read(dataDir))?.configuration : readGiven(configFile, isUsed);
+): Promise<Configuration | undefined> {
+  if (configFile !== '') return readGiven(configFile, isUsed);
+  const path = keyFilePath(dataDir);
+  const text = readTextIfPresent(path);
+  return text === undefined ? undefined : parseConfiguration(text, path);
+}
 
 export async function readGiven(path: string, isUsed = true): Promise<Configuration> {
   let text: string;

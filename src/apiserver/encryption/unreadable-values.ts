@@ -2,6 +2,7 @@
  * Finds the values of the store that cannot be read, and explains why. Only a value for which no file has the key is lost: a value that is
  * not encrypted, or whose key is in another file, can be read again after a change of the configuration, and must never be deleted.
  */
+import { existsSync } from 'node:fs';
 import { UserError } from '../../platform/files.ts';
 import { rootCommand } from '../../platform/programs/typed-program.ts';
 import { workInTurns } from '../../platform/work-in-turns.ts';
@@ -23,11 +24,10 @@ export interface KeySource {
   formerFile?: string | undefined;
 }
 
-/** `plain`: the value is not encrypted. `lost`: no known file has the key, or the value is damaged. */
-export type Cause =
-  | 'plain'
-  | 'lost'
-  | { /** A file that has the key, in the form of `configFile`. */ readableWith: string };
+/** `plain`: the value is not encrypted. */
+export type Curable = 'plain' | { /** A file that has the key, in the form of `configFile`. */ readableWith: string };
+/** `lost`: no known file has the key, or the value is damaged. A UserError: a known file, which may have the key, cannot be used. */
+export type Cause = Curable | 'lost' | UserError;
 
 /** `configuration`: undefined if there are no encryption keys. */
 export async function* unreadableValues(
@@ -58,20 +58,22 @@ export async function createDiagnosis({
   configFile,
   formerFile = '',
 }: KeySource): Promise<(error: UnreadableValueError) => Cause> {
-  const others: { file: string; configuration: Configuration }[] = [];
+  const others: { file: string; configuration: Configuration | undefined }[] = [];
+  let unusable: UserError | undefined;
   for (const file of new Set([formerFile, ''])) {
-    if (file === configFile) continue;
-    // A file that cannot be used does not help. The error to report is that of the value.
-    const configuration = await readConfiguration(dataDir, file).catch((error: unknown) => {
-      if (error instanceof UserError) return undefined;
-      throw error;
-    });
-    if (configuration !== undefined) others.push({ file, configuration });
+    if (file === configFile || !existsSync(pathOf(dataDir, file))) continue;
+    try {
+      others.push({ file, configuration: await readConfiguration(dataDir, file) });
+    } catch (error) {
+      if (!(error instanceof UserError)) throw error;
+      unusable = error;
+    }
   }
   return ({ key, stored }) => {
     if (isJson(stored)) return 'plain';
     const found = others.find(({ configuration }) => isReadable(configuration, key, stored));
-    return found === undefined ? 'lost' : { readableWith: found.file };
+    if (found !== undefined) return { readableWith: found.file };
+    return unusable ?? 'lost';
   };
 }
 
@@ -85,10 +87,10 @@ function isJson(value: Uint8Array): boolean {
   }
 }
 
-function isReadable(configuration: Configuration, key: string, stored: Uint8Array): boolean {
+function isReadable(configuration: Configuration | undefined, key: string, stored: Uint8Array): boolean {
   try {
     // The provider aescbc authenticates nothing, so a wrong key may return any bytes.
-    return isJson(configuration.transformerFor(key).fromStorage(key, stored));
+    return configuration !== undefined && isJson(configuration.transformerFor(key).fromStorage(key, stored));
   } catch {
     return false;
   }
@@ -99,22 +101,25 @@ export async function unreadable(source: KeySource, error: UnreadableValueError)
   const cause = (await createDiagnosis(source))(error);
   const { dataDir, configFile } = source;
   const value = `the value of ${error.key} in the store`;
+  const problem = `${value} cannot be decrypted (${error.problem}): its key is not in ${pathOf(dataDir, configFile)}`;
+  if (cause instanceof UserError)
+    return new UserError(`${problem}, and another file that may have it cannot be used: ${cause.message}`);
   if (cause !== 'lost') return new UserError(`${value} ${problemOf(cause, source)}: ${remedyFor(cause, source)}`);
   return new UserError(
-    `${value} cannot be decrypted (${error.problem}): its key is not in ${configFile || keyFilePath(dataDir)}, or the value is damaged. ` +
+    `${problem}, or the value is damaged. ` +
       `Restore this file or the data folder from a backup; '${rootCommand('secrets discard', dataDir)}' deletes the values that cannot be read`,
   );
 }
 
 const pathOf = (dataDir: string, file: string): string => file || keyFilePath(dataDir);
 
-const problemOf = (cause: Exclude<Cause, 'lost'>, { dataDir, configFile }: KeySource): string =>
+const problemOf = (cause: Curable, { dataDir, configFile }: KeySource): string =>
   cause === 'plain'
     ? `is not encrypted, but ${pathOf(dataDir, configFile)} has no provider identity for it`
     : `is encrypted with a key that is not in ${pathOf(dataDir, configFile)}, but in ${pathOf(dataDir, cause.readableWith)}`;
 
 /** lifepod accepts no change of the key file in the data folder, so the advice differs for this file. */
-export function remedyFor(cause: Exclude<Cause, 'lost'>, { dataDir, configFile }: KeySource): string {
+export function remedyFor(cause: Curable, { dataDir, configFile }: KeySource): string {
   const option = (file: string): string => `--encryption-provider-config ${file || "''"}`;
   if (cause === 'plain') {
     return configFile === ''
