@@ -7,6 +7,7 @@ import { UnansweredError } from './ending/first-answer.ts';
 import { hintsFor } from './hints.ts';
 import { removedCopy } from './kubeconfig/own-kubeconfig.ts';
 import { sayWhichEngine } from './kubeconfig/which-engine.ts';
+import { printError, printLine } from './progress/standard-output.ts';
 import { mayRunPods } from './service/not-running.ts';
 import { SIGNAL_CODES } from './signals.ts';
 
@@ -60,8 +61,7 @@ export async function downCommand(options: DownOptions): Promise<void> {
       sayWhichEngine(dataDir);
       await endAll();
     }
-    for (const line of [removedCopy(copy), serviceLeft(dataDir)])
-      if (line !== undefined) process.stdout.write(`${line}\n`);
+    for (const line of [removedCopy(copy), serviceLeft(dataDir)]) if (line !== undefined) printLine(line);
   } catch (error) {
     if (exitCode === undefined) throw error;
     const again = hintsFor({ dataDir }, process.env).engine(sameCommand(options));
@@ -69,7 +69,7 @@ export async function downCommand(options: DownOptions): Promise<void> {
       error instanceof UnansweredError && visibleOwner(dataDir) !== undefined
         ? error.message
         : `${stateText(dataDir)}; type '${again}' again`;
-    process.stderr.write(`lifepod: interrupted: ${how}\n`);
+    printError(`lifepod: interrupted: ${how}`);
     // The connections of the interrupted step would keep the process alive.
     process.exit(exitCode);
   }

@@ -26,7 +26,7 @@ import { withTarget } from './kubeconfig/target-options.ts';
 import { plainFlags } from './logs/log-options.ts';
 import type { LogsOptions } from './logs/logs.ts';
 import { addMakeCommand } from './make-image/command.ts';
-import { printError, watchOutput } from './progress/standard-output.ts';
+import { printError, printLine, watchOutput } from './progress/standard-output.ts';
 import { addSecretsCommands } from './secrets/commands.ts';
 import type { RunOptions } from './session/run.ts';
 import type { SessionOptions } from './session/session.ts';
@@ -255,7 +255,7 @@ program
   .command('version')
   .description('print the versions of lifepod, of the Kubernetes API it serves, and of Node.js')
   .addOption(jsonOption())
-  .action(({ output }: { output?: 'json' }) => void process.stdout.write(`${versionText(output)}\n`));
+  .action(({ output }: { output?: 'json' }) => printLine(versionText(output)));
 
 program
   .command('completion')

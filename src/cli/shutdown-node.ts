@@ -12,7 +12,7 @@ import { startDetached } from './detached/detach.ts';
 import { type Hints, hintsFor } from './hints.ts';
 import { orOtherFolder } from './kubeconfig/engine-folders.ts';
 import { removedCopy } from './kubeconfig/own-kubeconfig.ts';
-import { printLine } from './progress/standard-output.ts';
+import { printError, printLine } from './progress/standard-output.ts';
 import { SIGNAL_CODES } from './signals.ts';
 import { SHUT_DOWN_NODE } from './up.ts';
 
@@ -65,7 +65,7 @@ async function shutDownEngine(dataDir: string, hints: Hints): Promise<ShutdownOu
   sendSignal(pid, SHUT_DOWN_NODE);
   // While startDetached() waits for an engine that it starts, it handles SIGINT by stopping this engine.
   const interrupt = (): void => {
-    process.stderr.write(`lifepod: ${interruptedText(hints)}\n`);
+    printError(`lifepod: ${interruptedText(hints)}`);
     process.exit(SIGNAL_CODES.SIGINT);
   };
   process.once('SIGINT', interrupt);

@@ -20,6 +20,7 @@ import { credentialsRefused, engineHangs, engineSilent, explainUnread, otherServ
 import { isOnlyForRoot, onlyForRoot, ownKubeconfig } from './kubeconfig/own-kubeconfig.ts';
 import { engineRunsIn, otherEngines } from './kubeconfig/which-engine.ts';
 import { patience, SILENCE_MILLIS } from './progress/slow-answer.ts';
+import { printError } from './progress/standard-output.ts';
 import { notRunning } from './service/not-running.ts';
 import { serviceState } from './service/service-state.ts';
 
@@ -54,7 +55,7 @@ export async function resolveTarget(options: TargetOptions): Promise<Target> {
   const engineFolder = dataFolderOf(paths);
   const isGiven = (options.kubeconfig ?? dataDir) !== undefined || followedKubeconfigs(process.env) !== undefined;
   const note = isGiven ? undefined : otherEngines(engineFolder, server.server, process.env);
-  if (note !== undefined) process.stderr.write(`lifepod: ${note}\n`);
+  if (note !== undefined) printError(`lifepod: ${note}`);
   // The API of a service that is still starting does not answer, so another engine has answered then.
   const isService = (): boolean => engineFolder !== undefined && serviceState(engineFolder) === 'running';
   return {

@@ -13,6 +13,7 @@ import { nameProcess } from '../platform/processes.ts';
 import { failureText } from './failures.ts';
 import { hintsFor } from './hints.ts';
 import { printKubeconfig, usableKubeconfig } from './kubeconfig/own-kubeconfig.ts';
+import { printError } from './progress/standard-output.ts';
 import { serviceReports } from './service/notify.ts';
 import { hasService } from './service/units.ts';
 import { InterruptedError, SIGNAL_CODES } from './signals.ts';
@@ -165,8 +166,8 @@ interface Notices {
 }
 
 const PRINTED_NOTICES: Notices = {
-  say: (line) => void process.stderr.write(`${line}\n`),
-  warn: (line) => void process.stderr.write(`warning: ${line}\n`),
+  say: printError,
+  warn: (line) => printError(`warning: ${line}`),
 };
 
 /** Reports sentences as log entries, so that a program can read all of standard error as JSON. */

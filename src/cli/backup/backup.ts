@@ -27,6 +27,7 @@ import { forgetHistory } from '../../store/lmdb/copy-file.ts';
 import { openLmdbStore } from '../../store/lmdb/lmdb-store.ts';
 import { engineClient } from '../kubeconfig/engine-client.ts';
 import { orOtherFolder } from '../kubeconfig/engine-folders.ts';
+import { printLine } from '../progress/standard-output.ts';
 import { isBackup } from './archive-reader.ts';
 import { describeSource, type Source, writeArchive } from './archive-writer.ts';
 import { checkKeys } from './check-keys.ts';
@@ -35,8 +36,6 @@ import { BACKUP_FORMAT, type Manifest, STORE_PATH } from './manifest.ts';
 
 /** The store is copied again if its keys were replaced during the copy. */
 const MAX_COPIES = 5;
-
-const print = (line: string): void => void process.stdout.write(`${line}\n`);
 
 export interface BackupOptions {
   dataDir: string;
@@ -63,13 +62,17 @@ export async function backup(
   if (existsSync(target)) await checkReplaceable(file, target, force);
   const keys = readEngineRecord(dataDir)?.encryptionProviderConfig ?? '';
   const { objects, revision, files } = await withStoreCopy(dataDir, () => backUp(target, dataDir, keys, signal));
-  print(`backed up ${dataDir} to ${file}: ${objects} objects at revision ${revision}`);
+  printLine(`backed up ${dataDir} to ${file}: ${objects} objects at revision ${revision}`);
   const hasKeys = keys === '' && files.some(({ path }) => join(dataDir, path) === keyFilePath(dataDir));
-  print(`the file contains the keys of the cluster${hasKeys ? ' and of its Secrets' : ''}, and only root can read it`);
+  printLine(
+    `the file contains the keys of the cluster${hasKeys ? ' and of its Secrets' : ''}, and only root can read it`,
+  );
   const uid = redirectingUser(target);
-  if (uid !== undefined) print(`the user ${userName(uid)} owns a folder above it, and can remove or replace the file`);
-  if (keys !== '') print(`Secrets are encrypted with the keys in ${keys}, which is not in the backup: back it up, too`);
-  print('images, logs and the content of volumes are not in the backup');
+  if (uid !== undefined)
+    printLine(`the user ${userName(uid)} owns a folder above it, and can remove or replace the file`);
+  if (keys !== '')
+    printLine(`Secrets are encrypted with the keys in ${keys}, which is not in the backup: back it up, too`);
+  printLine('images, logs and the content of volumes are not in the backup');
 }
 
 /**

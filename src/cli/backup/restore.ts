@@ -49,6 +49,7 @@ import { syncFolder } from '../../platform/folders/written-file.ts';
 import { nodePlatform, systemTimers } from '../../platform/node-js.ts';
 import { forgetHistory } from '../../store/lmdb/copy-file.ts';
 import { hintsFor } from '../hints.ts';
+import { printLine } from '../progress/standard-output.ts';
 import { readArchive } from './archive-reader.ts';
 import { interruption } from './interruption.ts';
 import type { BackedUpFile, Manifest } from './manifest.ts';
@@ -63,8 +64,6 @@ const MORE_REVISIONS = 1_000_000_000;
 
 /** Entries of a data folder that are not data. A restore to a folder that contains nothing else does not need --force. */
 const NOT_DATA: readonly string[] = ['lost+found', 'lock', 'restore'];
-
-const print = (line: string): void => void process.stdout.write(`${line}\n`);
 
 export interface RestoreOptions {
   dataDir: string;
@@ -119,13 +118,13 @@ export async function restore(
   } finally {
     lock.release();
   }
-  print(
+  printLine(
     `restored ${file} to ${dataDir}: ${manifest.objects} objects of ${manifest.created}, node ${manifest.nodeName}`,
   );
   if (kept !== undefined)
-    print(`the former data is in ${kept}, also its keys: remove it when you do not need it any more`);
-  for (const note of volumeNotes(volumes, dataDir)) print(note);
-  print(`start the engine with '${hintsFor({ dataDir }, process.env).start()}'`);
+    printLine(`the former data is in ${kept}, also its keys: remove it when you do not need it any more`);
+  for (const note of volumeNotes(volumes, dataDir)) printLine(note);
+  printLine(`start the engine with '${hintsFor({ dataDir }, process.env).start()}'`);
 }
 
 /** Throws a UserError if the parent of a new data folder is missing, because the path is then probably mistyped. */

@@ -17,6 +17,7 @@ import { startDetached } from '../detached/detach.ts';
 import { down } from '../down.ts';
 import { loadImages } from '../image.ts';
 import { createTemporaryFolder } from '../make-image/temporary-folder.ts';
+import { printLine } from '../progress/standard-output.ts';
 import { SIGNAL_CODES } from '../signals.ts';
 import { readyText } from '../up.ts';
 import { createDemoKubectl, type DemoKubectl } from './demo-kubectl.ts';
@@ -29,7 +30,7 @@ const REGISTRY_MILLIS = 2_000;
 /** Short, so that an interrupted demo ends soon even if an init container ignores SIGTERM. */
 const GRACE_SECONDS = 2;
 
-const say = (line: string): void => void process.stdout.write(`${line}\n`);
+const say = printLine;
 
 export async function demo(): Promise<void> {
   const begin = performance.now();

@@ -14,6 +14,7 @@ import { untilEnded } from '../ending/turns.ts';
 import { hintsFor, waysToStop } from '../hints.ts';
 import { engineStarted, printWait } from '../kubeconfig/engine-client.ts';
 import { grantKubeconfig, printKubeconfig } from '../kubeconfig/own-kubeconfig.ts';
+import { printError } from '../progress/standard-output.ts';
 import { besideService } from '../service/beside-service.ts';
 import { replacement } from '../service/replacement.ts';
 import { betweenSessions, untilReady } from '../session/engine-use.ts';
@@ -29,7 +30,7 @@ const PATIENCE_MILLIS = 60_000;
  * if an engine runs with other options, in another version, or is in use by sessions.
  */
 export async function upDetached(options: UpOptions): Promise<void> {
-  const say = (line: string): void => void process.stderr.write(`${line}\n`);
+  const say = printError;
   await untilEnded(options.dataDir, say, new AbortController().signal);
   const started = await startUnlessRunning(options);
   if ('pid' in started) await useRunning(options, started.pid);
@@ -54,11 +55,9 @@ async function useRunning(options: UpOptions, pid: number): Promise<void> {
   await inTime(dataDir, late, untilReady(dataDir, printWait, late));
   const { server } = await readKubeconfig(kubeconfigPath(dataDir));
   const node = readEngineRecord(dataDir)?.nodeName ?? '';
-  process.stderr.write(
-    `lifepod ${LIFEPOD_VERSION} is already running in ${dataDir} (PID ${pid}): ${server}, node ${node}\n`,
-  );
+  printError(`lifepod ${LIFEPOD_VERSION} is already running in ${dataDir} (PID ${pid}): ${server}, node ${node}`);
   const note = otherBuild(dataDir, pid, process.env);
-  if (note !== undefined) process.stderr.write(`${note}\n`);
+  if (note !== undefined) printError(note);
   printKubeconfig(grantKubeconfig(dataDir));
 }
 

@@ -9,6 +9,7 @@ import { kubeconfigPath } from '../../engine/settings.ts';
 import { dataDirOwner, UserError } from '../../platform/files.ts';
 import { missingKubeconfig, refusedKubeconfig } from '../hints.ts';
 import { patience } from '../progress/slow-answer.ts';
+import { printError } from '../progress/standard-output.ts';
 import { apiHangs } from '../service/not-running.ts';
 
 type Patience = Pick<HttpClientOptions, 'sent' | 'silenceMillis'>;
@@ -21,7 +22,7 @@ interface Waiting extends Patience {
 }
 
 /** Prints a line such as `waiting until the engine has started` to standard error. */
-export const printWait = (line: string): void => void process.stderr.write(`lifepod is ${line}\n`);
+export const printWait = (line: string): void => printError(`lifepod is ${line}`);
 
 /**
  * Resolves with a client of the engine that has locked the data folder. Waits while the engine is starting, because until then the

@@ -21,6 +21,7 @@ import { kubeconfigPath, readEngineRecord } from '../../engine/settings.ts';
 import { dataDirOwner, readTextIfPresent, UserError } from '../../platform/files.ts';
 import { machineClock } from '../../platform/node-js.ts';
 import { hintsFor } from '../hints.ts';
+import { printError } from '../progress/standard-output.ts';
 import { notRunning } from '../service/not-running.ts';
 import { engineStarted } from './engine-client.ts';
 import { engineSilent } from './lost-engine.ts';
@@ -70,7 +71,7 @@ async function warnIfSilent(path: string, dataDir: string): Promise<void> {
     socket.once('error', ({ code }: NodeJS.ErrnoException) => resolve(code === 'ECONNREFUSED'));
   });
   socket.destroy();
-  if (isRefused) process.stderr.write(`warning: ${engineSilent(server, [path], dataDir, process.env)}\n`);
+  if (isRefused) printError(`warning: ${engineSilent(server, [path], dataDir, process.env)}`);
 }
 
 async function kubeconfigOf(options: KubeconfigOptions & { user: string }): Promise<void> {
@@ -93,11 +94,11 @@ async function kubeconfigOf(options: KubeconfigOptions & { user: string }): Prom
   const text = kubeconfigText({ server, caCertificate: String(caPem), user: user.name, credentials, namespace });
   if (output === undefined) process.stdout.write(text);
   else writePrivateFile(output, text, owner);
-  for (const warning of user.warnings) process.stderr.write(`warning: ${warning}\n`);
-  process.stderr.write(`${summaryOf(user, credentials, output)}\n`);
+  for (const warning of user.warnings) printError(`warning: ${warning}`);
+  printError(summaryOf(user, credentials, output));
   if (output !== undefined && owner === undefined && process.geteuid?.() === 0)
-    process.stderr.write(
-      `only root can read ${output}: for a user of this machine, remove it, and repeat the command with --owner USER and an --output in a folder of that user\n`,
+    printError(
+      `only root can read ${output}: for a user of this machine, remove it, and repeat the command with --owner USER and an --output in a folder of that user`,
     );
 }
 

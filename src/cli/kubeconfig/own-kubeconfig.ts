@@ -13,6 +13,7 @@ import { DEFAULT_DATA_DIR, kubeconfigPath } from '../../engine/settings.ts';
 import { dataDirOwner, realFolder, UserError } from '../../platform/files.ts';
 import { shellQuoted } from '../../platform/programs/typed-program.ts';
 import { hintsFor } from '../hints.ts';
+import { printError } from '../progress/standard-output.ts';
 import { notRunning } from '../service/not-running.ts';
 
 export interface UsableKubeconfig {
@@ -132,12 +133,10 @@ export function kubeconfigNotes({ path, user, without, unknown }: UsableKubeconf
   ];
 }
 
-export function printKubeconfig(
-  kubeconfig: UsableKubeconfig,
-  say = (line: string): void => void process.stderr.write(`${line}\n`),
-): void {
+export function printKubeconfig(kubeconfig: UsableKubeconfig, say = printError): void {
   // If standard output is not a terminal, a shell probably evaluates the command, and the user does not see it.
   const notes = kubeconfigNotes(kubeconfig, process.stdout.isTTY === true);
   for (const note of notes) say(note);
+  // A shell evaluates the line, so the path must not have escapes.
   process.stdout.write(`export KUBECONFIG=${shellQuoted(kubeconfig.path)}\n`);
 }

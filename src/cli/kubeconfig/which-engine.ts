@@ -9,6 +9,7 @@ import { DEFAULT_DATA_DIR, kubeconfigPath } from '../../engine/settings.ts';
 import { dataDirOwner, realFolder, UserError } from '../../platform/files.ts';
 import { shellQuoted } from '../../platform/programs/typed-program.ts';
 import { engineName } from '../hints.ts';
+import { printError } from '../progress/standard-output.ts';
 import { foldersOfUser } from './engine-folders.ts';
 import { ownKubeconfig } from './own-kubeconfig.ts';
 
@@ -66,7 +67,7 @@ export function serverOf(dataDir: string): string | undefined {
  */
 export function sayWhichEngine(dataDir: string, needsEngine?: 'starts' | 'fails'): void {
   const note = noteOnFolder(dataDir, process.env, needsEngine);
-  if (note !== undefined) process.stderr.write(`lifepod: ${note}\n`);
+  if (note !== undefined) printError(`lifepod: ${note}`);
 }
 
 /**

@@ -89,7 +89,7 @@ async function printLogs(
 
 function printWaiting(containers: readonly PodContainer[]): void {
   const names = containers.map(({ name }) => name).join(', ');
-  process.stderr.write(`Waiting for ${names} to start\n`);
+  printError(`Waiting for ${names} to start`);
 }
 
 /** Returns whether to request the log. The request for a container that waits for its turn would print an error. */
@@ -108,12 +108,12 @@ function chooseContainer(pod: Pod, asked: string | undefined): PodContainer {
   if (annotated !== '') {
     const found = find(annotated);
     if (found !== undefined) return found;
-    process.stderr.write(`Default container name ${JSON.stringify(annotated)} not found in pod ${pod.metadata.name}\n`);
+    printError(`Default container name ${JSON.stringify(annotated)} not found in pod ${pod.metadata.name}`);
   }
   const first = containers.find(({ kind }) => kind === 'app');
   if (first === undefined) throw new UserError(`pod ${pod.metadata.name} does not have any containers`);
   if (containers.length > 1) {
-    process.stderr.write(`Defaulted container ${JSON.stringify(first.name)} out of: ${containerNames(pod)}\n`);
+    printError(`Defaulted container ${JSON.stringify(first.name)} out of: ${containerNames(pod)}`);
   }
   return first;
 }

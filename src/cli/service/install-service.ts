@@ -39,6 +39,7 @@ import { startDetached } from '../detached/detach.ts';
 import { type Hints, hintsFor } from '../hints.ts';
 import { engineStarted } from '../kubeconfig/engine-client.ts';
 import { grantKubeconfig, printKubeconfig } from '../kubeconfig/own-kubeconfig.ts';
+import { printError } from '../progress/standard-output.ts';
 import { checkOptions, otherOptions, takeOverUnused } from '../session/engine-use.ts';
 import { printReady, type ReadyEngine } from '../up.ts';
 import { handOver, servicePid, systemctl } from './hand-over.ts';
@@ -124,22 +125,21 @@ export async function installService(options: UpOptions): Promise<void> {
   await answers(dataDir);
   if (isService && reason === undefined) {
     const time = humanDuration(processAgeMillis(running));
-    process.stderr.write(
-      `the service lifepod was already installed, and continues to run (PID ${running}, for ${time}): nothing has changed\n`,
+    printError(
+      `the service lifepod was already installed, and continues to run (PID ${running}, for ${time}): nothing has changed`,
     );
     return printKubeconfig(grantKubeconfig(dataDir));
   }
-  if (reason !== undefined)
-    process.stderr.write(`restarted the service lifepod, because ${reason}; its Pods continue to run\n`);
+  if (reason !== undefined) printError(`restarted the service lifepod, because ${reason}; its Pods continue to run`);
   printReady(dataDir, {
     server: (await readKubeconfig(kubeconfigPath(dataDir))).server,
     nodeName: record?.nodeName ?? '',
     startMillis: performance.now() - began,
     warnings: started?.warnings ?? [],
   });
-  process.stderr.write(
+  printError(
     `it runs as the service lifepod, which starts with the machine: '${journalCommand(process.env)}' prints its log, and ` +
-      `'${hintsFor({ dataDir }, process.env).engine('down --uninstall-service')}' ends and removes it\n`,
+      `'${hintsFor({ dataDir }, process.env).engine('down --uninstall-service')}' ends and removes it`,
   );
 }
 
@@ -184,7 +184,7 @@ async function startOutsideService(options: UpOptions): Promise<ReadyEngine> {
   } catch (error) {
     if (wasRunning) {
       await systemctl('start', '--no-block', ENGINE_UNIT);
-      process.stderr.write('this start has failed: the service lifepod is started again with its former options\n');
+      printError('this start has failed: the service lifepod is started again with its former options');
     }
     throw error;
   } finally {

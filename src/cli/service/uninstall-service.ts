@@ -5,6 +5,7 @@ import { requireRoot } from '../../engine/machine-checks.ts';
 import { readTextIfPresent } from '../../platform/files.ts';
 import { CommandError } from '../../platform/processes.ts';
 import { hintsFor } from '../hints.ts';
+import { printLine } from '../progress/standard-output.ts';
 import { systemctl } from './hand-over.ts';
 import { requireOwnUnits, requireSystemd } from './install-service.ts';
 import { dataDirOf, ENGINE_UNIT, UNIT_FOLDER, UNITS } from './units.ts';
@@ -22,7 +23,7 @@ export async function uninstallService(dataDir: string, endAll: () => Promise<vo
   }
   await endAll();
   if (installed.length === 0) {
-    process.stdout.write('no service is installed: nothing to remove\n');
+    printLine('no service is installed: nothing to remove');
     return;
   }
   await systemctl('disable', '--now', '--quiet', ...installed);
@@ -32,7 +33,7 @@ export async function uninstallService(dataDir: string, endAll: () => Promise<vo
     // reset-failed fails if the service has not failed, because systemd has then already unloaded the removed unit.
     if (!(error instanceof CommandError)) throw error;
   });
-  process.stdout.write(`the service lifepod is removed; the data folder ${dataDir} remains\n`);
+  printLine(`the service lifepod is removed; the data folder ${dataDir} remains`);
 }
 
 /** Returns the sentence about a service that starts the engine with the machine; undefined if there is none. */

@@ -8,6 +8,7 @@ import { machineClock } from '../../platform/node-js.ts';
 import { orOtherFolder } from '../kubeconfig/engine-folders.ts';
 import { isOnlyForRoot } from '../kubeconfig/own-kubeconfig.ts';
 import { engineRunsIn, sayWhichEngine } from '../kubeconfig/which-engine.ts';
+import { printError, printLine } from '../progress/standard-output.ts';
 import { certificatesJson, certificateTable, readCertificates } from './certificates.ts';
 import { stoppedText } from './read-engine.ts';
 
@@ -22,13 +23,13 @@ export function checkCertificates(dataDir: string, output?: 'json'): void {
   const certificates = readCertificates(dataDir);
   if (engineRunsIn(dataDir)) sayWhichEngine(dataDir);
   else
-    process.stderr.write(
-      `lifepod: these are the certificates of ${dataDir}, whose engine is not running${orOtherFolder(dataDir)}\n`,
+    printError(
+      `lifepod: these are the certificates of ${dataDir}, whose engine is not running${orOtherFolder(dataDir)}`,
     );
   const now = machineClock.now();
   const text =
     output === 'json'
       ? JSON.stringify(certificatesJson(dataDir, certificates, now), undefined, 2)
       : certificateTable(certificates, now).join('\n');
-  process.stdout.write(`${text}\n`);
+  printLine(text);
 }

@@ -54,7 +54,7 @@ export async function timeline(given: string, options: TimelineOptions): Promise
   const steps = transitionsOf(life.records);
   if (output === 'json') return printLine(jsonOf(life, steps));
   const note = await unreportedNote(target, life, steps);
-  process.stdout.write(`${[drawing(life, steps, target.hints, options), ...note].join('\n')}\n`);
+  process.stdout.write(`${[drawing(life, steps, target.hints, options), ...note.map(printableText)].join('\n')}\n`);
 }
 
 /** Resolves with a line for a Pod whose steps are those of a former engine, because its node has not reported since; else with none. */
@@ -89,7 +89,7 @@ const withPrintableTexts = ({ reason, message, ...step }: Transition): Transitio
 
 function drawing(life: PodLife, steps: readonly Transition[], hints: Hints, options: TimelineOptions): string {
   const { isTTY, columns } = process.stdout;
-  if (steps.length === 0) return noSteps(life, hints);
+  if (steps.length === 0) return printableText(noSteps(life, hints));
   const withSteps = options.steps === true || options.output === 'wide';
   const shown = steps.map(withPrintableTexts);
   const drawn = drawLife(shown, {
