@@ -15,7 +15,8 @@ export interface Discarded {
  * with the encrypted values. Rejects with a UserError if `configFile` is missing, or if a file that may have the key of a value is invalid.
  */
 export async function discardUnreadable(store: Store, source: KeySource, really: boolean): Promise<Discarded> {
-  const configuration = await readConfiguration(source.dataDir, source.configFile);
+  const { dataDir, configFile, formerFile = '' } = source;
+  const configuration = await readConfiguration(dataDir, configFile, configFile === formerFile);
   const causeOf = await createDiagnosis(source);
   const lost: string[] = [];
   const kept = new Map<string, string[]>();

@@ -521,7 +521,7 @@ describe('with the configuration of an administrator', () => {
     const error = await failureOf(open({}, path()));
     expect(error).toBeInstanceOf(UserError);
     const missing = `--encryption-provider-config ${path()} does not exist`;
-    expect(error.message).toBe(`${missing}: restore the file, because the stored Secrets cannot be read without it`);
+    expect(error.message).toMatch(`${missing}: restore the file, because the stored Secrets cannot be read without it`);
     await expect(readConfiguration('/d', path(), false)).rejects.toThrow(
       `${missing}: give a file with an EncryptionConfiguration`,
     );
@@ -621,6 +621,19 @@ describe('with the configuration of an administrator', () => {
     expect(error).toBeInstanceOf(UserError);
     expect(error.message).toBe(invalid.replace('DIR', dataDir));
   });
+
+  test.each(['', '/lost/config.json'])(
+    'the advice to discard names the new file if the former one is %o',
+    async (formerFile) => {
+      write(gcm(1));
+      await fill((await open({}, path())).store, 1);
+      await closeAll();
+      write(gcm(2));
+      const command = (file: string) => rootCommand(`secrets discard --encryption-provider-config ${file}`, 'DIR');
+      if (formerFile !== '') expect(await failsToOpen('', formerFile)).toContain(`'${command("''")}' deletes`);
+      expect(await failsToOpen(path(), formerFile)).toContain(`'${command('DIR/config.json')}' deletes`);
+    },
+  );
 
   test.each([
     ['has another key', async () => void (await open())],

@@ -17,14 +17,13 @@ import { badRequest, insufficientStorage } from '../../machinery/status.ts';
 import { UserError, writeFileAtomic } from '../../platform/files.ts';
 import { isDiskFull } from '../../platform/folders/written-file.ts';
 import type { Log } from '../../platform/platform.ts';
-import { rootCommand } from '../../platform/programs/typed-program.ts';
 import { StorageFullError, type Store, type StoredValue } from '../../store/store.ts';
 import { REGISTRY_PREFIX, resourcePrefix } from '../cache/keys.ts';
 import { beginsWith, ENCRYPTED } from './ciphers.ts';
 import type { Configuration } from './configuration.ts';
 import { type EncryptedStore, encryptedStore, UnreadableValueError } from './encrypted-store.ts';
 import { ENCRYPTED_RESOURCES, ensureKeyFolder, KeyFile, keyFilePath, keyFolder } from './key-file.ts';
-import { readGiven } from './read-configuration.ts';
+import { discardCommand, readConfiguration } from './read-configuration.ts';
 import { rewriteValues } from './rewrite-values.ts';
 import { createDiagnosis, type KeySource, unreadable, unreadableValues } from './unreadable-values.ts';
 
@@ -58,7 +57,7 @@ export async function openEncryptedStore(options: EncryptionOptions): Promise<En
   let raw = await options.openStore();
   try {
     let keys = configFile === '' ? await ownKeys(options, raw) : undefined;
-    const given = keys === undefined ? await readGiven(configFile) : undefined;
+    const given = keys === undefined ? await readConfiguration(dataDir, configFile) : undefined;
     const configuration = (): Configuration => (given ?? keys?.configuration) as Configuration;
     const isComplete = await encryptAll(options, raw, configuration(), keys);
     // encryptAll() may have removed keys from the file. These keys must not decrypt values from now on.
@@ -123,7 +122,7 @@ function markDue(dataDir: string): void {
 
 /** Creates the first key if there is none. Rejects with a UserError if the store nevertheless has an encrypted value. */
 async function ownKeys(options: EncryptionOptions, store: Store): Promise<KeyFile> {
-  const { dataDir } = options;
+  const { dataDir, configFile, formerFile = '' } = options;
   const existing = await KeyFile.read(dataDir);
   if (existing !== undefined) return existing;
   const { encrypted, plain } = await survey(store);
@@ -132,7 +131,7 @@ async function ownKeys(options: EncryptionOptions, store: Store): Promise<KeyFil
     if ((await createDiagnosis(options))(error) !== 'lost') throw await unreadable(options, error);
     throw new UserError(
       `the key file ${keyFilePath(dataDir)} is missing, and the store has values that are encrypted with its keys, such as ${encrypted.key}: ` +
-        `restore the file from a backup. If it is lost, '${rootCommand('secrets discard', dataDir)}' deletes these values`,
+        `restore the file from a backup. If it is lost, '${discardCommand(dataDir, configFile, formerFile)}' deletes these values`,
     );
   }
   // The history and the unused space of the store may still contain deleted Secrets that are not encrypted.

@@ -4,14 +4,13 @@
  */
 import { existsSync } from 'node:fs';
 import { UserError } from '../../platform/files.ts';
-import { rootCommand } from '../../platform/programs/typed-program.ts';
 import { workInTurns } from '../../platform/work-in-turns.ts';
 import type { Store } from '../../store/store.ts';
 import { REGISTRY_PREFIX } from '../cache/keys.ts';
 import type { Configuration } from './configuration.ts';
 import { decrypt, UnreadableValueError } from './encrypted-store.ts';
 import { keyFilePath } from './key-file.ts';
-import { readConfiguration } from './read-configuration.ts';
+import { discardCommand, keyOption, readConfiguration } from './read-configuration.ts';
 import { PLAIN } from './transformer.ts';
 
 const PAGE = 500;
@@ -99,7 +98,7 @@ function isReadable(configuration: Configuration | undefined, key: string, store
 /** Resolves to the error that says what the user can do about a value that prevents the start. */
 export async function unreadable(source: KeySource, error: UnreadableValueError): Promise<UserError> {
   const cause = (await createDiagnosis(source))(error);
-  const { dataDir, configFile } = source;
+  const { dataDir, configFile, formerFile = '' } = source;
   const value = `the value of ${error.key} in the store`;
   const problem = `${value} cannot be decrypted (${error.problem}): its key is not in ${pathOf(dataDir, configFile)}`;
   if (cause instanceof UserError)
@@ -107,7 +106,7 @@ export async function unreadable(source: KeySource, error: UnreadableValueError)
   if (cause !== 'lost') return new UserError(`${value} ${problemOf(cause, source)}: ${remedyFor(cause, source)}`);
   return new UserError(
     `${problem}, or the value is damaged. ` +
-      `Restore this file or the data folder from a backup; '${rootCommand('secrets discard', dataDir)}' deletes the values that cannot be read`,
+      `Restore this file or the data folder from a backup; '${discardCommand(dataDir, configFile, formerFile)}' deletes the values that cannot be read`,
   );
 }
 
@@ -120,12 +119,11 @@ const problemOf = (cause: Curable, { dataDir, configFile }: KeySource): string =
 
 /** lifepod accepts no change of the key file in the data folder, so the advice differs for this file. */
 export function remedyFor(cause: Curable, { dataDir, configFile }: KeySource): string {
-  const option = (file: string): string => `--encryption-provider-config ${file || "''"}`;
   if (cause === 'plain') {
     return configFile === ''
-      ? `add identity as the last provider to a copy of ${keyFilePath(dataDir)}, and start lifepod with ${option('COPY')}, which encrypts such values`
+      ? `add identity as the last provider to a copy of ${keyFilePath(dataDir)}, and start lifepod with ${keyOption('COPY')}, which encrypts such values`
       : `add identity as the last provider of its resource to ${configFile}, so that lifepod reads and encrypts such values`;
   }
-  const back = `start lifepod with ${option(cause.readableWith)}`;
+  const back = `start lifepod with ${keyOption(cause.readableWith)}`;
   return configFile === '' ? back : `add that key to ${configFile} after the new one, or ${back}`;
 }

@@ -129,7 +129,7 @@ test('commands say that the data folder was deleted while its engine ran, and cr
     () => readEngine(dataDir, Date.now()),
     () => backup(join(tmpdir(), 'lifepod-none.tar.gz'), { dataDir }, signal),
     () => shutDownNode(dataDir),
-    () => discard(dataDir, false),
+    () => discard({ dataDir }),
     async () => kubeconfigPaths({ dataDir }, {}, () => false),
   ])
     await expect(command()).rejects.toMatchObject({ name: 'UserError', message: sentence(dataDir, pid) });

@@ -1,5 +1,7 @@
 import type { Command } from 'commander';
+import { ENCRYPTION_FLAG } from '../../engine/options/encryption-settings.ts';
 import { dataDirOption } from '../../engine/settings.ts';
+import type { DiscardOptions } from './discard.ts';
 
 export function addSecretsCommands(program: Command): void {
   const secrets = program.command('secrets').description('manage the encryption of Secrets in the store');
@@ -12,8 +14,10 @@ export function addSecretsCommands(program: Command): void {
     .command('discard')
     .description('list the objects of a stopped engine that cannot be decrypted, for example because their key is lost')
     .option('--yes', 'delete them')
+    .option(
+      `${ENCRYPTION_FLAG} <file>`,
+      "file with the keys for the next start; '' for the key in the data folder (default: the file of the last start)",
+    )
     .addOption(dataDirOption())
-    .action(async (options: { dataDir: string; yes?: boolean }) =>
-      (await import('./discard.ts')).discard(options.dataDir, options.yes === true),
-    );
+    .action(async (options: DiscardOptions) => (await import('./discard.ts')).discard(options));
 }
