@@ -307,10 +307,10 @@ describe('an obstacle', () => {
     });
   });
 
-  test('is that preempted Pods have not ended, with the advice to wait', () => {
+  test('is that its nominated node has no room yet, with the advice to wait', () => {
     const status = { ...unschedulable.status, nominatedNodeName: 'n' };
     expect(obstacleOf({ ...unschedulable, status } as Pod, { hints: HINTS })).toMatchObject({
-      text: 'no node can run it: it waits for the end of preempted Pods on node n',
+      text: 'no node can run it: it waits for room on node n, which the scheduler has chosen for it',
       hint: 'wait: it is then scheduled automatically',
     });
   });

@@ -141,10 +141,24 @@ explains({
       preempted('late', { deletionTimestamp: time(-12) }),
       preempted('elsewhere', { deletionTimestamp: time(-30) }, 'other'),
       preempted('stays', {}),
+      { ...preempted('kept', { deletionTimestamp: time(-30) }), status: { phase: 'Succeeded' } },
     ],
     sentence:
-      'p is not scheduled yet: it waits for the end of the preempted Pods a/late and a/soon on node node; deadline 12:00:12 UTC (in 12.0s).',
+      'p is not scheduled yet: it waits for the end of the Pods a/late and a/soon on node node; deadline 12:00:12 UTC (in 12.0s).',
     advice: /^wait: it is then scheduled automatically\nsee why late has not ended yet: lifepod why late -n a$/,
+  },
+  'a Pod that waits for many Pods, which are not terminated for it alone': {
+    spec: unbound,
+    status: {
+      nominatedNodeName: 'node',
+      conditions: [condition('PodScheduled', 'False', 'Unschedulable', '0/1 nodes are available: 1 Insufficient cpu.')],
+    },
+    otherPods: [9, 8, 7, 6, 5].map((seconds) => ({
+      ...preempted(`p${seconds}`, { deletionTimestamp: time(-seconds) }),
+      status: {},
+    })),
+    sentence:
+      'p is not scheduled yet: it waits for the end of the Pods a/p9, a/p8, a/p7 and 2 others on node node; deadline 12:00:09 UTC (in 9.00s).',
   },
   'a Pod that has preempted others, which are not known': {
     spec: unbound,
@@ -152,8 +166,8 @@ explains({
       nominatedNodeName: 'node',
       conditions: [condition('PodScheduled', 'False', 'Unschedulable', '0/1 nodes are available: 1 Insufficient cpu.')],
     },
-    sentence: 'p is not scheduled yet: it waits for the end of preempted Pods on node node.',
-    advice: /^wait: it is then scheduled automatically$/,
+    sentence: 'p is not scheduled yet: it waits for room on node node, which the scheduler has chosen for it.',
+    advice: /\nsee which Pods are on the node: kubectl get pods -A --field-selector spec.nodeName=node$/,
   },
   'a claim that does not exist': unscheduled(
     'persistentvolumeclaim "data" not found',

@@ -29,7 +29,7 @@ export interface Subject {
   node?: Node | undefined;
   /** The node of the Pod, empty if it does not exist; all nodes if the Pod has no node. Undefined if Nodes cannot be read. */
   nodes?: readonly Node[] | undefined;
-  /** Other Pods, as far as they are known, if the Pod waits for a host port or for the end of preempted Pods. */
+  /** Other Pods, as far as they are known, if the Pod waits for a host port or for room on its nominated node. */
   otherPods?: readonly Pod[] | undefined;
   /** The claims of the Pod that are not bound; undefined if the Pod does not wait for claims, or if they were not read. */
   unboundClaims?: readonly UnboundClaim[] | undefined;

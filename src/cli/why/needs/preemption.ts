@@ -1,9 +1,12 @@
-/** Explains a Pod that waits for the end of Pods that the scheduler has preempted (src/scheduler/writes.ts). Pure. */
+/** Explains a Pod that waits for room on the node that the scheduler has chosen for it (src/scheduler/writes.ts). Pure. */
+import { hasEnded } from '../../../api/core/v1/pod/status/final-phase.ts';
 import type { Pod } from '../../../api/generated/types.ts';
 import { deadlineOf, untilText } from '../ending-phrases.ts';
-import { type Action, conditionOf, type Living, listed } from '../subject.ts';
+import { type Action, type Living, listed } from '../subject.ts';
 
-/** Returns whether the scheduler has chosen a node for the Pod, on which it fits as soon as the preempted Pods have ended. */
+const MOST_NAMES = 3;
+
+/** Returns whether the scheduler has chosen a node for the Pod, on which it fits as soon as other Pods have ended. */
 export const isPreempting = ({ spec, status }: Pod): boolean => !spec?.nodeName && Boolean(status?.nominatedNodeName);
 
 export const WAIT_FOR_ROOM: Action = { description: 'wait: it is then scheduled automatically' };
@@ -11,42 +14,53 @@ export const WAIT_FOR_ROOM: Action = { description: 'wait: it is then scheduled 
 export interface Preemption {
   /** A clause that does not change while the Pod waits for the same Pods. */
   cause: string;
-  /** The last deadline of the preempted Pods, as the end of a sentence; empty if they are not known. */
+  /** The last deadline of these Pods, as the end of a sentence; empty if they are not known. */
   due: string;
   actions: Action[];
 }
 
-/** Returns undefined if the Pod does not preempt others. */
+/**
+ * Returns undefined if the Pod does not preempt others. The API does not have which Pods were terminated for this one, so all that are
+ * terminating on the node count.
+ */
 export function preemptionOf(subject: Living): Preemption | undefined {
   const { pod, otherPods = [], hints } = subject;
   if (!isPreempting(pod)) return undefined;
   const node = pod.status?.nominatedNodeName ?? '';
-  const victims = otherPods
+  const ending = otherPods
+    .filter((each) => isEndingOn(each, node))
     .map((each): Living => ({ ...subject, pod: each, transitions: [] }))
-    .filter((each) => isVictim(each, node))
     .sort((a, b) => (deadlineOf(b) ?? 0) - (deadlineOf(a) ?? 0));
-  const names = victims.map(({ pod: { metadata } }) => `${metadata.namespace}/${metadata.name}`);
-  const [last] = victims;
-  const which =
-    last === undefined ? 'preempted Pods' : `the preempted Pod${names.length === 1 ? '' : 's'} ${listed(names)}`;
+  const [last] = ending;
+  if (last === undefined)
+    return {
+      cause: `it waits for room on node ${node}, which the scheduler has chosen for it`,
+      due: '',
+      actions: [
+        WAIT_FOR_ROOM,
+        {
+          description: 'see which Pods are on the node',
+          command: hints.kubectl(`get pods -A --field-selector spec.nodeName=${node}`),
+        },
+      ],
+    };
+  const { name, namespace } = last.pod.metadata;
   return {
-    cause: `it waits for the end of ${which} on node ${node}`,
-    due: last === undefined ? '' : untilText(deadlineOf(last), subject),
+    cause: `it waits for the end of ${named(ending)} on node ${node}`,
+    due: untilText(deadlineOf(last), subject),
     actions: [
       WAIT_FOR_ROOM,
-      ...(last === undefined
-        ? []
-        : [
-            {
-              description: `see why ${last.pod.metadata.name} has not ended yet`,
-              command: hints.lifepod(`why ${last.pod.metadata.name} -n ${last.pod.metadata.namespace}`),
-            },
-          ]),
+      { description: `see why ${name} has not ended yet`, command: hints.lifepod(`why ${name} -n ${namespace}`) },
     ],
   };
 }
 
-const isVictim = (subject: Living, node: string): boolean =>
-  subject.pod.spec?.nodeName === node &&
-  subject.pod.metadata.deletionTimestamp !== undefined &&
-  conditionOf(subject, 'DisruptionTarget')?.reason === 'PreemptionByScheduler';
+function named(pods: readonly Living[]): string {
+  const names = pods.map(({ pod: { metadata } }) => `${metadata.namespace}/${metadata.name}`);
+  const others = names.length - MOST_NAMES;
+  const shown = others > 0 ? [...names.slice(0, MOST_NAMES), `${others} ${others === 1 ? 'other' : 'others'}`] : names;
+  return `the Pod${names.length === 1 ? '' : 's'} ${listed(shown)}`;
+}
+
+const isEndingOn = (pod: Pod, node: string): boolean =>
+  pod.spec?.nodeName === node && pod.metadata.deletionTimestamp !== undefined && !hasEnded(pod);
