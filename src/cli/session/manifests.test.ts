@@ -148,6 +148,20 @@ test('the errors of all documents and items are reported, a line for each', () =
   );
 });
 
+test.each([
+  'apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: a}',
+  'apiVersion: v1\nkind: Pod\nmetadata: {name: a}',
+])('an object in a file kustomization.yaml is not taken for a kustomization: %j', (text) => {
+  expect(parseManifests(text, 'kustomization.yaml')).toHaveLength(1);
+});
+
+test('a kustomization is found in a file with several documents', () => {
+  const text = 'resources: [pod.yaml]\n---\nkind: Pod\n---\napiVersion: v1\nkind: List\nitems: [{kind: Pod}]';
+  expect(() => parseManifests(text, 'kustomization.yaml')).toThrow(
+    /^kustomization.yaml, document 1 is a kustomization, .*\nkustomization.yaml, document 2: the field apiVersion is missing\nkustomization.yaml, document 3, item 1: the field apiVersion is missing$/,
+  );
+});
+
 test('a kustomization may lack the apiVersion and the kind', () => {
   expect(() => parseManifests('resources: [pod.yaml]', 'my app/kustomization.yaml')).toThrow(
     "my app/kustomization.yaml is a kustomization, which lifepod does not build: pipe its objects into lifepod, as in kubectl kustomize 'my app' | lifepod up -",

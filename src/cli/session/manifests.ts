@@ -25,7 +25,7 @@ export function parseManifests(text: string, file: string): Manifest[] {
     errors.collect(() => {
       const document = read();
       if (document === null || document === undefined) return [];
-      return objectsOf(document, documents.length === 1 ? file : `${file}, document ${index + 1}`);
+      return objectsOf(document, documents.length === 1 ? file : `${file}, document ${index + 1}`, file);
     }),
   );
   errors.throwAny();
@@ -145,12 +145,13 @@ function yamlDocuments(text: string, file: string): (() => unknown)[] {
   });
 }
 
-function objectsOf(document: unknown, source: string): Manifest[] {
+/** `file`: absent for an item of a list. */
+function objectsOf(document: unknown, source: string, file = ''): Manifest[] {
   if (typeof document !== 'object' || document === null || Array.isArray(document)) {
     throw new UserError(`${source} is not a Kubernetes object: it must have the fields apiVersion, kind and metadata`);
   }
   const { apiVersion, kind, metadata, items } = document as Partial<KubeList & KubeObject>;
-  refuseKustomization(apiVersion, source);
+  if (isKustomization(apiVersion, kind, file)) throw notBuilt(source);
   for (const [field, value] of Object.entries({ apiVersion, kind })) {
     refuseOtherThanString(field, value, source);
     if (!value) throw new UserError(`${source}: the field ${field} is missing`);
@@ -176,14 +177,17 @@ function objectsOf(document: unknown, source: string): Manifest[] {
   return [{ object: document as KubeObject, source }];
 }
 
-/** Throws a UserError for a kustomization, which may lack the apiVersion and the kind. */
-function refuseKustomization(apiVersion: unknown, source: string): void {
-  const isKustomization = typeof apiVersion === 'string' && apiVersion.startsWith('kustomize.config.k8s.io/');
-  if (!isKustomization && !/^kustomization\.ya?ml$/.test(basename(source))) return;
-  throw new UserError(
+/** The apiVersion and the kind of a kustomization may be missing. Then only the name of its file shows what it is. */
+function isKustomization(apiVersion: unknown, kind: unknown, file: string): boolean {
+  if (apiVersion !== undefined)
+    return typeof apiVersion === 'string' && apiVersion.startsWith('kustomize.config.k8s.io/');
+  return (kind ?? 'Kustomization') === 'Kustomization' && /^kustomization\.ya?ml$/.test(basename(file));
+}
+
+const notBuilt = (source: string): UserError =>
+  new UserError(
     `${source} is a kustomization, which lifepod does not build: pipe its objects into lifepod, as in kubectl kustomize ${shellQuoted(dirname(source))} | lifepod up -`,
   );
-}
 
 /** Throws a UserError if the value is given but not a string, such as a name that YAML reads as a number. */
 function refuseOtherThanString(field: string, value: unknown, source: string): void {
