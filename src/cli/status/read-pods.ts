@@ -22,6 +22,7 @@ import { unboundClaimsReader } from '../why/needs/read-claims.ts';
 import { entryNeedsReader } from '../why/needs/read-entry-needs.ts';
 import { mayBeCut, rebootOf } from '../why/stops/reboot.ts';
 import { controllerOf, type EntryNeed, type Living } from '../why/subject.ts';
+import { eventsAbout } from '../workloads/events-about.ts';
 import { lastFinished } from '../workloads/failed-jobs.ts';
 import { missingNamespace } from '../workloads/missing-namespace.ts';
 import { isJobFinished } from '../workloads/refused-pods.ts';
@@ -63,10 +64,8 @@ export async function readPods(options: ReadPodsOptions): Promise<PodReading> {
   const { pods, namespace } = await listPods(options, unread);
   const listedAt = options.clock.now();
   const needsEvents = (pod: Pod): boolean => mayBeUnwell(pod, listedAt) || mayBeStopped(pod);
-  const events = pods.some(needsEvents)
-    ? await eventsByPod(client, namespace, unread)
-    : new Map<string, CoreV1Event[]>();
-  const eventsOf = (pod: Pod): CoreV1Event[] => events.get(mirroredUid(pod) ?? uidOf(pod)) ?? [];
+  const about = eventsAbout(pods.some(needsEvents) ? await warningsOfPods(client, namespace, unread) : []);
+  const eventsOf = (pod: Pod): readonly CoreV1Event[] => about(pod, mirroredUid(pod));
   const needs = await entryNeedsByPod(client, pods, unread);
   const suspects = pods.filter(
     (pod) => mayBeUnwell(pod, listedAt) || needs.has(pod) || hasFailedLivenessProbe({ pod, events: eventsOf(pod) }),
@@ -226,11 +225,11 @@ async function settledJobs(
   return new Set([...items.filter(isComplete), ...earlier].map(uidOf));
 }
 
-async function eventsByPod(
+async function warningsOfPods(
   client: Client,
   namespace: string | undefined,
   unread: Set<string>,
-): Promise<ReadonlyMap<string, CoreV1Event[]>> {
+): Promise<CoreV1Event[]> {
   const fieldSelector = 'involvedObject.kind=Pod,type=Warning';
   const { items } = await client
     .resource<CoreV1Event>(EVENTS)
@@ -240,7 +239,7 @@ async function eventsByPod(
       unread.add(`Events: ${error.message}: failed probes, volumes and sandboxes are reported later, or not at all`);
       return { items: [] };
     });
-  return Map.groupBy(items, ({ involvedObject }) => involvedObject.uid ?? '');
+  return items;
 }
 
 /** Returns a function that reads the newest restart of the machine of a Pod, once for each node. */

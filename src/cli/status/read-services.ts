@@ -3,11 +3,11 @@ import type { CoreV1Event, Service } from '../../api/generated/types.ts';
 import { EVENTS, SERVICES } from '../../api/resources.ts';
 import type { Client } from '../../client/client.ts';
 import { hasIngress, isBalanced } from '../../controllers/service-load-balancers/assign.ts';
-import { uidOf } from '../../machinery/meta.ts';
 import { isApiError } from '../../machinery/status.ts';
 import { type Millis, parseTime } from '../../machinery/time.ts';
 import type { Hints } from '../hints.ts';
 import { lastTime, oneLine } from '../why/subject.ts';
+import { eventsAbout } from '../workloads/events-about.ts';
 import type { WorkloadReading } from './read-workloads.ts';
 
 /** A new Service usually gets its address within this time. */
@@ -37,11 +37,10 @@ export async function readServices(
           throw error;
         },
       );
+    const eventsOf = eventsAbout(events);
     const troubles = pending.flatMap((service) => {
       const { name, namespace: within = 'default', uid, creationTimestamp } = service.metadata;
-      const event = events
-        .filter(({ involvedObject }) => involvedObject.uid === uidOf(service))
-        .sort((a, b) => lastTime(b) - lastTime(a))[0];
+      const [event] = eventsOf(service).toSorted((a, b) => lastTime(b) - lastTime(a));
       const since = parseTime(creationTimestamp) ?? now;
       if (event === undefined && now - since < ADDRESS_MILLIS) return [];
       const cause = oneLine(event?.message).replace(/^Error syncing load balancer: /, '');

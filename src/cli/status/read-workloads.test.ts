@@ -88,6 +88,15 @@ test('the newest Event of the ReplicaSet, not the message of the condition, says
   } as CoreV1Event);
   const web = backend.objects(DEPLOYMENTS).find(({ metadata }) => metadata.name === 'web') as Deployment;
   await backend.setStatus(DEPLOYMENTS, 'a', 'web', { ...web.status, replicas: 2 });
+  // A user of another namespace can create an Event about any UID there.
+  await backend.set<CoreV1Event>(EVENTS, {
+    apiVersion: 'v1',
+    kind: 'Event',
+    metadata: { name: 'web-1.2', namespace: 'b' },
+    involvedObject: { apiVersion: 'apps/v1', kind: 'ReplicaSet', namespace: 'b', name: 'web-1', uid: set },
+    ...{ type: 'Warning', reason: 'FailedCreate', message: 'forged', lastTimestamp: '2026-01-31T11:09:00Z' },
+  } as CoreV1Event);
+  expect((await read()).troubles.map(({ message }) => message)).toContain('web cannot create more Pods: no quota');
   const { troubles } = await read('a');
   expect(troubles.map(({ message }) => message)).toEqual(['web cannot create more Pods: no quota']);
 });
@@ -123,7 +132,7 @@ test('a failed Job is a trouble if no Pod of it is, and a Job of a CronJob only 
   await put('e-1', 'Failed', 1, 'e');
   await put('e-2', 'Complete', 2, 'e');
   const ownerReferences = [{ apiVersion: 'batch/v1', kind: 'Job', name: 'shown', uid: shown, controller: true }];
-  const pod = { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'p', ownerReferences } };
+  const pod = { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'p', namespace: 'a', ownerReferences } };
   const { troubles } = await readWorkloads(clientOf(backend), undefined, HINTS, [pod]);
   expect(troubles.map(({ name }) => name).sort()).toEqual(['alone', 'c-2']);
   expect(troubles.find(({ name }) => name === 'alone')).toEqual({

@@ -13,6 +13,7 @@ import { isApiError } from '../../machinery/status.ts';
 import { parseTime } from '../../machinery/time.ts';
 import type { Hints } from '../hints.ts';
 import { controllerOf, oneLine } from '../why/subject.ts';
+import { eventsAbout } from '../workloads/events-about.ts';
 import { lastFinished } from '../workloads/failed-jobs.ts';
 import { cannotCreate, hasJobFailed, refusalNow } from '../workloads/refused-pods.ts';
 import { WORKLOAD_TYPES } from '../workloads/workloads.ts';
@@ -33,6 +34,10 @@ const TYPES = KINDS.flatMap((kind) =>
     resource,
   })),
 );
+
+/** An object may name an owner in another namespace, which does not own it. */
+const keyOf = (object: KubeObject, uid: string | undefined = uidOf(object)): string =>
+  `${object.metadata.namespace}/${uid}`;
 
 export interface WorkloadReading {
   troubles: Trouble[];
@@ -67,12 +72,19 @@ export async function readWorkloads(
   );
   const owned = Map.groupBy(
     lists.flatMap(({ items }) => items),
-    (object) => controllerOf(object)?.uid,
+    (object) => keyOf(object, controllerOf(object)?.uid),
   );
+  const refusalsOf = eventsAbout(refusals);
   const found = lists.flatMap(({ kind, word, items }) =>
     items.flatMap((object) => {
-      const reason = (): string | undefined =>
-        refusalNow(object, [object, ...(owned.get(uidOf(object)) ?? [])], refusals);
+      const reason = (): string | undefined => {
+        const owners = [object, ...(owned.get(keyOf(object)) ?? [])];
+        return refusalNow(
+          object,
+          owners,
+          owners.flatMap((owner) => refusalsOf(owner)),
+        );
+      };
       return troubleOf(object, kind, word, reason, hints);
     }),
   );
@@ -81,9 +93,11 @@ export async function readWorkloads(
 
 /** Returns the failed Jobs without an unwell Pod. Of the Jobs of a CronJob, only the last one to finish counts. */
 function failedJobs(jobs: readonly Job[], unwell: readonly KubeObject[]): Job[] {
-  const shown = new Set(unwell.map((pod) => controllerOf(pod)?.uid));
-  const last = [...Map.groupBy(jobs, (job) => controllerOf(job)?.uid ?? uidOf(job)).values()].map(lastFinished);
-  return last.filter((job) => job !== undefined && hasJobFailed(job) && !shown.has(uidOf(job))) as Job[];
+  const shown = new Set(unwell.map((pod) => keyOf(pod, controllerOf(pod)?.uid)));
+  const last = [...Map.groupBy(jobs, (job) => keyOf(job, controllerOf(job)?.uid ?? uidOf(job))).values()].map(
+    lastFinished,
+  );
+  return last.filter((job) => job !== undefined && hasJobFailed(job) && !shown.has(keyOf(job))) as Job[];
 }
 
 /** `refusal` returns why the object cannot create Pods. */

@@ -5,17 +5,16 @@
 import type { CoreV1Event } from '../../api/generated/types.ts';
 import { EVENTS } from '../../api/resources.ts';
 import type { Client } from '../../client/client.ts';
-import { type KubeObject, uidOf } from '../../machinery/meta.ts';
+import type { KubeObject } from '../../machinery/meta.ts';
 import { isApiError } from '../../machinery/status.ts';
-import { type Millis, parseTime } from '../../machinery/time.ts';
+import { parseTime } from '../../machinery/time.ts';
 import type { Hints } from '../hints.ts';
 import { lastTime } from '../why/subject.ts';
+import { eventsAbout } from '../workloads/events-about.ts';
 import { cannotCreate, isRefusal, lacksPods, refusalText, SILENT_KINDS } from '../workloads/refused-pods.ts';
 import { WORKLOAD_TYPES } from '../workloads/workloads.ts';
 import type { WorkloadReading } from './read-workloads.ts';
 import type { Trouble } from './report.ts';
-
-const uidOfEvent = ({ involvedObject }: CoreV1Event): string => involvedObject.uid ?? '';
 
 export interface RefusalReading extends WorkloadReading {
   /** The Events that report why workloads of any kind could not create a Pod; none if the user may not read Events. */
@@ -37,11 +36,8 @@ export async function readRefused(
     const kinds = new Set(refusals.map(({ involvedObject }) => involvedObject.kind));
     const types = WORKLOAD_TYPES.filter(({ kind }) => SILENT_KINDS.includes(kind) && kinds.has(kind));
     if (types.length === 0) return { troubles: [], unread: [], refusals };
-    const created = lastTimes(await eventsOf('SuccessfulCreate'));
-    const failed = Map.groupBy(
-      refusals.filter((event) => lastTime(event) > (created.get(uidOfEvent(event)) ?? 0)),
-      uidOfEvent,
-    );
+    const created = eventsAbout(await eventsOf('SuccessfulCreate'));
+    const refused = eventsAbout(refusals);
     const found = await Promise.all(
       types.map(async ({ kind, names, resource }) => {
         const { items } = await client
@@ -55,12 +51,8 @@ export async function readRefused(
         return items
           .filter((object) => lacksPods(kind, object))
           .flatMap((object) =>
-            troubleOf(
-              object,
-              kind as Trouble['kind'],
-              failed.get(uidOf(object)) ?? [],
-              created.get(uidOf(object)) ?? 0,
-              (name) => hints.lifepod(`why ${names[0]}/${name} -n ${object.metadata.namespace}`),
+            troubleOf(object, kind as Trouble['kind'], refused(object), created(object), (name) =>
+              hints.lifepod(`why ${names[0]}/${name} -n ${object.metadata.namespace}`),
             ),
           );
       }),
@@ -76,26 +68,24 @@ export async function readRefused(
   }
 }
 
-function lastTimes(events: readonly CoreV1Event[]): Map<string, Millis> {
-  const times = new Map<string, Millis>();
-  for (const event of events) {
-    const uid = uidOfEvent(event);
-    times.set(uid, Math.max(times.get(uid) ?? 0, lastTime(event)));
-  }
-  return times;
-}
-
+/** `refusals`, `creations`: the Events about the object. */
 function troubleOf(
   object: KubeObject,
   kind: Trouble['kind'],
   refusals: readonly CoreV1Event[],
-  after: Millis,
+  creations: readonly CoreV1Event[],
   commandFor: (name: string) => string,
 ): Trouble[] {
   const { name, namespace = 'default', uid } = object.metadata;
-  const [last] = [...refusals].sort((a, b) => lastTime(b) - lastTime(a));
+  const after = creations.reduce((latest, event) => Math.max(latest, lastTime(event)), 0);
+  const current = refusals.filter((event) => lastTime(event) > after).sort((a, b) => lastTime(b) - lastTime(a));
+  const [last] = current;
   if (last === undefined) return [];
-  const since = Math.max(after, Math.min(...refusals.map((each) => parseTime(each.firstTimestamp) ?? lastTime(each))));
+  const first = current.reduce(
+    (earliest, event) => Math.min(earliest, parseTime(event.firstTimestamp) ?? lastTime(event)),
+    lastTime(last),
+  );
+  const since = Math.max(after, first);
   const message = `${name} ${cannotCreate(object)}: ${refusalText(last)}`;
   return [{ kind, namespace, name, uid, reason: 'FailedCreate', since, message, command: commandFor(name) }];
 }

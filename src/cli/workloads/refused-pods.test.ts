@@ -93,6 +93,17 @@ test('the newest Event says why Pods cannot be created, and the condition Replic
   expect(refusalNow(deleting, [deleting], [about('r', 9, 'c')])).toBeUndefined();
 });
 
+test('the newest of many Events is found', () => {
+  const lacking = {
+    ...failing('StatefulSet', 's', 1),
+    kind: 'StatefulSet',
+    spec: { replicas: 1 },
+    status: {},
+  } as KubeObject;
+  const created = Array.from({ length: 130_000 }, () => about('s', 4, 'x', 'SuccessfulCreate'));
+  expect(refusalNow(lacking, [lacking], [...created, about('s', 5, 'c')])).toBe('c');
+});
+
 test('the ReplicaSet with the current template says why a Deployment lacks Pods, although an older one is refused later', () => {
   const [web, old, current] = [
     failing('Deployment', 'd', 2),

@@ -11,10 +11,11 @@ import type {
   StatefulSet,
 } from '../../api/generated/types.ts';
 import { REVISION } from '../../controllers/deployment/revisions.ts';
-import { type KubeObject, uidOf } from '../../machinery/meta.ts';
+import type { KubeObject } from '../../machinery/meta.ts';
 import { type Millis, parseTime } from '../../machinery/time.ts';
 import type { Hints } from '../hints.ts';
 import { type Action, lastTime, oneLine } from '../why/subject.ts';
+import { eventsAbout } from './events-about.ts';
 
 /** The kinds that create Pods themselves. Deployments and CronJobs create them through ReplicaSets and Jobs. */
 const KINDS: readonly (string | undefined)[] = [
@@ -106,8 +107,9 @@ const failedCreateOf = (object: KubeObject): ReplicaSetCondition | undefined =>
  * one with the last revision decides, because the others have older templates.
  */
 export function currentRefusal(owners: readonly KubeObject[], events: readonly CoreV1Event[]): CoreV1Event | undefined {
+  const eventsOf = eventsAbout(events);
   const found = owners.flatMap((owner) => {
-    const own = events.filter(({ involvedObject }) => involvedObject.uid === uidOf(owner));
+    const own = eventsOf(owner);
     const since = refusedSince(owner, own);
     return own
       .filter((event) => isRefusal(event) && lastTime(event) >= since)
@@ -121,7 +123,9 @@ function refusedSince(object: KubeObject, own: readonly CoreV1Event[]): Millis {
   const failure = failedCreateOf(object);
   if (failure !== undefined) return parseTime(failure.lastTransitionTime) ?? 0;
   if (!lacksPods(object.kind, object)) return Number.POSITIVE_INFINITY;
-  return Math.max(0, ...own.filter(({ reason }) => reason === 'SuccessfulCreate').map((event) => lastTime(event) + 1));
+  return own
+    .filter(({ reason }) => reason === 'SuccessfulCreate')
+    .reduce((latest, event) => Math.max(latest, lastTime(event) + 1), 0);
 }
 
 /**
