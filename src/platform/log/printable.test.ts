@@ -6,6 +6,7 @@ test.each([
   ['title \u009d0;x\u0007', 'title \\u009d0;x\\u0007'],
   ['a\rb\u007f', 'a\\u000db\\u007f'],
   ['\u202egnirts\u2066\u2028', '\\u202egnirts\\u2066\\u2028'],
+  ['1\u200e-2\u200f-3\u061c', '1\\u200e-2\\u200f-3\\u061c'],
   ['é日 👩‍💻 \\ "', 'é日 👩‍💻 \\ "'],
 ])('the control characters of %j are visible', (text, shown) => {
   expect([printable(text), printableText(text)]).toEqual([shown, shown]);

@@ -4,7 +4,7 @@
  */
 
 /** Matches control characters, line separators, and the characters that change the direction of the text. */
-const CONTROL = /[\p{Cc}\u2028-\u202e\u2066-\u2069]/gu;
+const CONTROL = /[\p{Cc}\p{Bidi_Control}\u2028\u2029]/gu;
 
 const escaped = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
 
