@@ -331,7 +331,7 @@ explains({
       ],
     },
     sentence: 'p has completed: all its app containers ended with code 0; its defer container bye failed.',
-    advice: /^do by hand what bye would have done\nsee its output: lifepod logs p -n n -c bye$/,
+    advice: /^do by hand what bye would have done\nsee the output of bye: lifepod logs p -n n -c bye$/,
   },
   'a registry on this machine that does not run': {
     status: {
@@ -995,7 +995,7 @@ explains({
       'defer container last: did not run, the grace period had passed',
       'its object stays until it is deleted',
     ],
-    advice: /^do by hand what bye and last would have done\nsee its output: lifepod logs p -n n -c bye$/,
+    advice: /^do by hand what bye and last would have done\nsee the output of bye: lifepod logs p -n n -c bye$/,
   },
   'a failed Pod whose sidecar and entry failed as well': {
     spec: { initContainers: [container('side', { restartPolicy: 'Always' })], deferContainers: [container('bye')] },
@@ -1006,7 +1006,7 @@ explains({
       deferContainerStatuses: [status('bye', { state: terminated(1, 'Error') })],
     },
     sentence: 'p has failed: container app ended with code 5; its defer container bye failed.',
-    advice: /-c app\ndo by hand what bye would have done\nsee its output: lifepod logs p -n n -c bye$/,
+    advice: /-c app\ndo by hand what bye would have done\nsee the output of bye: lifepod logs p -n n -c bye$/,
   },
   'a failed Pod': {
     status: { phase: 'Failed', containerStatuses: [status('app', { state: terminated(5, 'Error') })] },
@@ -1043,7 +1043,8 @@ explains({
       'defer container other: exit code 2 (Error)',
       'ephemeral container debug: exit code 130 (Error)',
     ],
-    advice: /^do by hand what upload and other would have done\nsee its output: lifepod logs p -n n -c upload$/,
+    advice:
+      /^do by hand what upload and other would have done\nsee the output of upload: lifepod logs p -n n -c upload$/,
   },
   'a Pod that failed because of a container and an entry with failurePolicy FailPod': {
     spec: { deferContainers: [{ ...container('upload'), failurePolicy: 'FailPod' }] },
@@ -1099,7 +1100,7 @@ explains({
       'container app did not end after its stop signal and was killed',
     ],
     advice:
-      /^raise spec\.activeDeadlineSeconds[^\n]*\ndo by hand what upload and last would have done\nsee its output: lifepod logs p -n n -c upload\nsee its life: /,
+      /^raise spec\.activeDeadlineSeconds[^\n]*\ndo by hand what upload and last would have done\nsee the output of upload: lifepod logs p -n n -c upload\nsee its life: /,
   },
   'a deleted Pod that terminated within its grace period': {
     gone: true,

@@ -121,8 +121,14 @@ const deafEvidence = (subject: Living, named: string | undefined): { name: strin
 
 const seeFailedEntry = (subject: Living, entries: readonly EntryEnd[]): Action[] => {
   const failed = failedEntry(entries);
-  return failed === undefined ? [] : [seeOutput(subject, failed.name)];
+  return failed === undefined ? [] : [seeEntryOutput(subject, failed.name)];
 };
+
+/** Names the entry, because the action before may name several. */
+const seeEntryOutput = (subject: Living, entry: string): Action => ({
+  ...seeOutput(subject, entry),
+  description: `see the output of ${entry}`,
+});
 
 /** FILE stands for the manifest, whose name is not known. */
 const applyAgain = ({ namespace, hints }: Living): Action => ({
@@ -150,7 +156,7 @@ function failedByEntry(subject: Living, entries: readonly EntryEnd[], evidence: 
     evidence: [...evidence, ...(first === undefined ? [] : lastWords(subject, first.name, undefined))],
     actions: [
       ...remainingWork(subject, entries),
-      first?.ran === true ? seeOutput(subject, first.name) : seeTimeline(subject),
+      first?.ran === true ? seeEntryOutput(subject, first.name) : seeTimeline(subject),
     ],
   };
 }
