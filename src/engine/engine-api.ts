@@ -7,7 +7,6 @@ import { ensureRoles } from '../apiserver/auth/authorization/bootstrap/ensure-ro
 import { authorizedBackend, type OnRefusal } from '../apiserver/auth/authorized-backend.ts';
 import { UnreadableValueError } from '../apiserver/encryption/encrypted-store.ts';
 import { openEncryptedStore } from '../apiserver/encryption/encryption.ts';
-import { unreadable } from '../apiserver/encryption/unreadable-values.ts';
 import { DEFAULT_LIMITS } from '../apiserver/http/bounds/limits.ts';
 import type { Pki } from '../apiserver/pki/pki.ts';
 import { createTokenIssuer, TOKEN_ISSUER, type TokenIssuer } from '../apiserver/pki/tokens.ts';
@@ -68,13 +67,14 @@ export async function openRegistry(
   { formerKeys, writing }: Pick<StartProgress, 'formerKeys' | 'writing'>,
 ): Promise<OpenRegistry> {
   const { dataDir, serviceCidr, encryptionProviderConfig: configFile } = settings;
-  const keys = { dataDir, configFile, formerFile: formerKeys };
   const directory = join(dataDir, 'store');
   removeAbandonedCopy(dataDir);
   let file: FileStore | undefined;
-  const [{ store, rotateKey }, pki] = await together([
+  const [{ store, rotateKey, explain }, pki] = await together([
     openEncryptedStore({
-      ...keys,
+      dataDir,
+      configFile,
+      formerFile: formerKeys,
       beforeWrite: writing,
       openStore: async () => {
         file = await openLmdbStore({ directory, log });
@@ -95,7 +95,7 @@ export async function openRegistry(
   const services = { store: measuredStore(store, metrics), catalog, timers, log, serviceCidr };
   const served = await createRegistry({ ...services, issueToken, authorizer: authorization.clients }).catch(
     async (error: unknown) => {
-      throw error instanceof UnreadableValueError ? await unreadable(keys, error) : error;
+      throw error instanceof UnreadableValueError ? await explain(error) : error;
     },
   );
   writing();

@@ -5,7 +5,7 @@
 import { encodeOnce } from '../../machinery/encode.ts';
 import type { KubeObject } from '../../machinery/meta.ts';
 import type { StoredValue } from '../../store/store.ts';
-import { UnreadableValueError } from '../encryption/encrypted-store.ts';
+import { notJson } from '../encryption/encrypted-store.ts';
 
 const decoder = new TextDecoder();
 
@@ -69,8 +69,7 @@ function parse({ key, value }: StoredValue): KubeObject {
   try {
     return JSON.parse(text) as KubeObject;
   } catch {
-    // The message of JSON.parse() would contain a part of the value.
-    throw new UnreadableValueError(key, 'the value is not JSON', value);
+    throw notJson(key, value);
   }
 }
 

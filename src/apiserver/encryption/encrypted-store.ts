@@ -63,6 +63,20 @@ export function decrypt(transformer: Transformer, key: string, value: Uint8Array
   }
 }
 
+/** Also throws an UnreadableValueError if the decrypted value is not JSON: with a wrong key, aescbc may return any bytes. */
+export function decryptJson(transformer: Transformer, key: string, value: Uint8Array): unknown {
+  const plain = decrypt(transformer, key, value);
+  try {
+    return JSON.parse(Buffer.from(plain).toString());
+  } catch {
+    throw notJson(key, value);
+  }
+}
+
+/** Omits the message of JSON.parse(), which would contain a part of the value. */
+export const notJson = (key: string, value: Uint8Array): UnreadableValueError =>
+  new UnreadableValueError(key, 'the value is not JSON', value);
+
 export function encryptedStore(store: Store, transformerFor: TransformerFor): EncryptedStore {
   const running = new Set<Promise<unknown>>();
   /** The plain values that were written, by the encrypted bytes, which the store returns in its events. */

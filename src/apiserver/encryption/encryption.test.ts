@@ -18,8 +18,11 @@ import { silentLog } from '../../platform/silent-log.ts';
 import { delayWatch } from '../../store/delayed-watch-fixture.ts';
 import { copyLmdbFile } from '../../store/lmdb/copy-file.ts';
 import { openLmdbStore } from '../../store/lmdb/lmdb-store.ts';
-import { StorageFullError, type Store, type Txn } from '../../store/store.ts';
+import { StorageFullError, type Store, type StoredValue, type Txn } from '../../store/store.ts';
+import { decodeStored } from '../cache/stored-object.ts';
+import { aescbc } from './ciphers.ts';
 import { discardUnreadable } from './discard.ts';
+import type { UnreadableValueError } from './encrypted-store.ts';
 import { type Encryption, openEncryptedStore } from './encryption.ts';
 import { readConfiguration } from './read-configuration.ts';
 
@@ -441,7 +444,7 @@ describe('a start without the right key fails with a sentence, and changes nothi
     await closeAll();
     writeFileSync(keyFile(), text);
     expect(await startFails()).toBe(
-      `the value of ${PREFIX}${nameOf(0)} in the store cannot be decrypted (no matching key was found for the provided AES-GCM transformer): ` +
+      `the value of ${PREFIX}${nameOf(0)} in the store cannot be read (no matching key was found for the provided AES-GCM transformer): ` +
         'its key is not in DIR/encryption/keys.json, or the value is damaged. Restore this file or the data folder from a backup; ' +
         `'${rootCommand('secrets discard', 'DIR')}' deletes the values that cannot be read`,
     );
@@ -537,6 +540,53 @@ describe('with the configuration of an administrator', () => {
     expect(error.message).toContain('no matching key was found for the provided AES-GCM transformer');
   });
 
+  const cbc = (secret: Buffer) => ({ aescbc: { keys: [{ name: 'cbc', secret: secret.toString('base64') }] } });
+
+  /** Encrypts a value with aescbc, and resolves to a wrong key that nevertheless decrypts the value, to bytes that are not JSON. */
+  async function misleadingKey(): Promise<Buffer> {
+    write(cbc(Buffer.alloc(32)));
+    await fill((await open({}, path())).store, 1);
+    await closeAll();
+    const raw = await openRaw();
+    const { value = Buffer.of() } = (await raw.get(PREFIX + nameOf(0))) ?? {};
+    await closeAll();
+    const secret = Buffer.alloc(32);
+    const isMisleading = (): boolean => {
+      try {
+        return aescbc('cbc', secret).decrypt(PREFIX, value).length > 0;
+      } catch {
+        return false;
+      }
+    };
+    // The padding is valid by chance for each 256th key.
+    for (let number = 1; number === 1 || !isMisleading(); number++) secret.writeUInt32LE(number);
+    return secret;
+  }
+
+  test('a value that a wrong key decrypts to something other than JSON is not encrypted again, and can be discarded', async () => {
+    write(gcm(2), cbc(await misleadingKey()));
+    const problem = `the value of ${PREFIX}${nameOf(0)} in the store cannot be read (the value is not JSON)`;
+    expect(await failsToOpen(path())).toContain(
+      `${problem}: its key is not in DIR/config.json, or the value is damaged`,
+    );
+    write(cbc(Buffer.alloc(32)));
+    await expectAll((await open({}, path())).store, 1);
+    await closeAll();
+    write(cbc(await misleadingKey()));
+    expect(await discarded()).toEqual({ lost: [PREFIX + nameOf(0)], kept: new Map() });
+  });
+
+  test('the file with the key of a value that a wrong key decrypts is found after the start has read the value', async () => {
+    const wrong = await misleadingKey();
+    writeFileSync(join(dataDir, 'former.json'), readFileSync(path()));
+    write(cbc(wrong));
+    const formerFile = join(dataDir, 'former.json');
+    const { store, explain } = await open({}, path(), formerFile);
+    const stored = await store.get(PREFIX + nameOf(0));
+    const error = await failureOf(Promise.resolve(stored as StoredValue).then(decodeStored));
+    expect((await explain(error as UnreadableValueError)).message).toContain(`but in ${formerFile}: add that key to`);
+  });
+
   const CONFIG_MAP = '/registry/core/configmaps/default/c';
   const ownProvider = () => providers()[0] ?? {};
   const failsToOpen = async (configFile: string, formerFile?: string): Promise<string> => {
@@ -614,7 +664,7 @@ describe('with the configuration of an administrator', () => {
     const invalid =
       'DIR/encryption/keys.json is not a valid EncryptionConfiguration: it is neither YAML nor JSON (SyntaxError); correct the file, or restore it from a backup';
     expect(await failsToOpen(path())).toBe(
-      `the value of ${PREFIX}${nameOf(0)} in the store cannot be decrypted (no matching key was found for the provided AES-GCM transformer): ` +
+      `the value of ${PREFIX}${nameOf(0)} in the store cannot be read (no matching key was found for the provided AES-GCM transformer): ` +
         `its key is not in DIR/config.json, and another file that may have it cannot be used: ${invalid}`,
     );
     const error = await failureOf(discarded());

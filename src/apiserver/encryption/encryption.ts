@@ -46,6 +46,8 @@ export interface Encryption {
    * failed rotation can be repeated.
    */
   rotateKey(): Promise<number>;
+  /** Resolves to the error that says what the user can do about a value of `store` that cannot be read. */
+  explain(error: UnreadableValueError): Promise<UserError>;
 }
 
 /**
@@ -68,7 +70,13 @@ export async function openEncryptedStore(options: EncryptionOptions): Promise<En
       raw = await options.openStore();
     }
     const store = encryptedStore(raw, (key) => configuration().transformerFor(key));
-    return { store, rotateKey: keys === undefined ? refusal(configFile) : rotations(dataDir, raw, store, keys) };
+    const explain = async ({ key, problem, stored }: UnreadableValueError): Promise<UserError> => {
+      // The value in the error may have been decrypted with a wrong key, while only the encrypted value shows which key is the right one.
+      const { value = stored } = (await raw.get(key)) ?? {};
+      return unreadable(options, new UnreadableValueError(key, problem, value));
+    };
+    const rotateKey = keys === undefined ? refusal(configFile) : rotations(dataDir, raw, store, keys);
+    return { store, rotateKey, explain };
   } catch (error) {
     await raw.close();
     throw error;

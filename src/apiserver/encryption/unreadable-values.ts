@@ -8,10 +8,10 @@ import { workInTurns } from '../../platform/work-in-turns.ts';
 import type { Store } from '../../store/store.ts';
 import { REGISTRY_PREFIX } from '../cache/keys.ts';
 import type { Configuration } from './configuration.ts';
-import { decrypt, UnreadableValueError } from './encrypted-store.ts';
+import { decryptJson, UnreadableValueError } from './encrypted-store.ts';
 import { keyFilePath } from './key-file.ts';
 import { discardCommand, keyOption, readConfiguration } from './read-configuration.ts';
-import { PLAIN } from './transformer.ts';
+import { PLAIN, type Transformer } from './transformer.ts';
 
 const PAGE = 500;
 
@@ -39,7 +39,7 @@ export async function* unreadableValues(
     const page = await store.range({ prefix: REGISTRY_PREFIX, after, limit: PAGE });
     for (const { key, value } of page.items) {
       try {
-        decrypt(configuration?.transformerFor(key) ?? PLAIN, key, value);
+        decryptJson(configuration?.transformerFor(key) ?? PLAIN, key, value);
       } catch (error) {
         if (!(error instanceof UnreadableValueError)) throw error;
         yield error;
@@ -69,27 +69,18 @@ export async function createDiagnosis({
     }
   }
   return ({ key, stored }) => {
-    if (isJson(stored)) return 'plain';
-    const found = others.find(({ configuration }) => isReadable(configuration, key, stored));
+    if (isReadable(PLAIN, key, stored)) return 'plain';
+    const found = others.find(({ configuration }) => isReadable(configuration?.transformerFor(key), key, stored));
     if (found !== undefined) return { readableWith: found.file };
     return unusable ?? 'lost';
   };
 }
 
-/** Returns false for a value whose prefix is damaged. */
-function isJson(value: Uint8Array): boolean {
+function isReadable(transformer: Transformer | undefined, key: string, stored: Uint8Array): boolean {
+  if (transformer === undefined) return false;
   try {
-    JSON.parse(Buffer.from(value).toString());
+    decryptJson(transformer, key, stored);
     return true;
-  } catch {
-    return false;
-  }
-}
-
-function isReadable(configuration: Configuration | undefined, key: string, stored: Uint8Array): boolean {
-  try {
-    // The provider aescbc authenticates nothing, so a wrong key may return any bytes.
-    return configuration !== undefined && isJson(configuration.transformerFor(key).fromStorage(key, stored));
   } catch {
     return false;
   }
@@ -100,7 +91,7 @@ export async function unreadable(source: KeySource, error: UnreadableValueError)
   const cause = (await createDiagnosis(source))(error);
   const { dataDir, configFile, formerFile = '' } = source;
   const value = `the value of ${error.key} in the store`;
-  const problem = `${value} cannot be decrypted (${error.problem}): its key is not in ${pathOf(dataDir, configFile)}`;
+  const problem = `${value} cannot be read (${error.problem}): its key is not in ${pathOf(dataDir, configFile)}`;
   if (cause instanceof UserError)
     return new UserError(`${problem}, and another file that may have it cannot be used: ${cause.message}`);
   if (cause !== 'lost') return new UserError(`${value} ${problemOf(cause, source)}: ${remedyFor(cause, source)}`);

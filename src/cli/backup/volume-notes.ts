@@ -4,7 +4,7 @@ import { dirname, join, resolve } from 'node:path';
 import type { PersistentVolume } from '../../api/generated/types.ts';
 import { PERSISTENT_VOLUMES } from '../../api/resources.ts';
 import { resourcePrefix } from '../../apiserver/cache/keys.ts';
-import { decrypt, UnreadableValueError } from '../../apiserver/encryption/encrypted-store.ts';
+import { decryptJson, UnreadableValueError } from '../../apiserver/encryption/encrypted-store.ts';
 import { readConfiguration } from '../../apiserver/encryption/read-configuration.ts';
 import { PLAIN } from '../../apiserver/encryption/transformer.ts';
 import { LOCAL_PATH_PROVISIONER, PROVISIONED_BY } from '../../controllers/persistent-volumes/local-path.ts';
@@ -15,7 +15,7 @@ const MAX_NAMED = 5;
 
 /**
  * Resolves with the paths of the volumes in the store of the folder, which no engine uses. `configFile`: the file with the keys that
- * decrypt objects; '' for the key file in the folder. Omits volumes that cannot be decrypted.
+ * decrypt objects; '' for the key file in the folder. Omits volumes that cannot be read.
  */
 export async function volumePaths(folder: string, configFile: string): Promise<string[]> {
   // On another machine, the administrator may not have copied the file with the keys yet.
@@ -29,8 +29,8 @@ export async function volumePaths(folder: string, configFile: string): Promise<s
     const { items } = await store.range({ prefix: resourcePrefix(group, resource) });
     return items.flatMap(({ key, value }) => {
       try {
-        const plain = decrypt(configuration?.transformerFor(key) ?? PLAIN, key, value);
-        return pathOf(JSON.parse(Buffer.from(plain).toString()) as PersistentVolume) ?? [];
+        const volume = decryptJson(configuration?.transformerFor(key) ?? PLAIN, key, value) as PersistentVolume;
+        return pathOf(volume) ?? [];
       } catch (error) {
         if (error instanceof UnreadableValueError) return [];
         throw error;
