@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -278,6 +279,9 @@ describe('machineServers', () => {
     expect(found.current()).toEqual([]);
     renameSync(`${file}.moved`, file);
     expect(found.current()).toEqual(['192.0.2.2']);
+    rmSync(file);
+    execFileSync('mkfifo', [file]);
+    expect(found.current()).toEqual([]);
   });
 
   it('the servers behind the stub of systemd-resolved are used, if there are any', () => {

@@ -1,6 +1,7 @@
 /** Reads the name servers of the machine. The files are checked before each use, which takes a few microseconds. */
-import { readFileSync, statSync } from 'node:fs';
+import { statSync } from 'node:fs';
 import { isIP } from 'node:net';
+import { readTextFile } from '../../platform/folders/text-file.ts';
 
 /** Further servers are ignored. The resolver of the C library uses three at most: resolv.conf(5). */
 const MAX_SERVERS = 8;
@@ -46,14 +47,13 @@ export function machineServers(
 
 function versionOf(path: string): string | undefined {
   const stat = statSync(path, { throwIfNoEntry: false, bigint: true });
-  // Reading a named pipe would wait for its writer.
-  return stat?.isFile() !== true ? undefined : `${stat.ino} ${stat.mtimeNs} ${stat.ctimeNs} ${stat.size}`;
+  return stat === undefined ? undefined : `${stat.ino} ${stat.mtimeNs} ${stat.ctimeNs} ${stat.size}`;
 }
 
 function serversIn(path: string): string[] {
   let text: string;
   try {
-    text = readFileSync(path, 'utf8');
+    text = readTextFile(path);
   } catch {
     return [];
   }
