@@ -1,6 +1,7 @@
 import {
   chmodSync,
   existsSync,
+  mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
@@ -578,13 +579,14 @@ describe('with the configuration of an administrator', () => {
 
   test('the file with the key of a value that a wrong key decrypts is found after the start has read the value', async () => {
     const wrong = await misleadingKey();
-    writeFileSync(join(dataDir, 'former.json'), readFileSync(path()));
+    mkdirSync(join(dataDir, 'encryption'), { recursive: true });
+    writeFileSync(keyFile(), readFileSync(path()));
+    rmSync(join(dataDir, 'encryption/rewrite-due'), { force: true });
     write(cbc(wrong));
-    const formerFile = join(dataDir, 'former.json');
-    const { store, explain } = await open({}, path(), formerFile);
+    const { store, explain } = await open({}, path(), path());
     const stored = await store.get(PREFIX + nameOf(0));
     const error = await failureOf(Promise.resolve(stored as StoredValue).then(decodeStored));
-    expect((await explain(error as UnreadableValueError)).message).toContain(`but in ${formerFile}: add that key to`);
+    expect((await explain(error as UnreadableValueError)).message).toContain(`but in ${keyFile()}: add that key to`);
   });
 
   const CONFIG_MAP = '/registry/core/configmaps/default/c';
@@ -632,11 +634,23 @@ describe('with the configuration of an administrator', () => {
     const remedy =
       "add that key to DIR/config.json after the new one, or start lifepod with --encryption-provider-config ''";
     expect(await failsToOpen(path())).toBe(
-      `the value of ${PREFIX}${nameOf(0)} in the store is encrypted with a key that is not in DIR/config.json, but in DIR/encryption/keys.json: ${remedy}`,
+      `the value of ${PREFIX}${nameOf(0)} in the store is encrypted with a key that is not in DIR/config.json for this resource, but in DIR/encryption/keys.json: ${remedy}`,
     );
     const keys = [0, 1, 2].map((index) => PREFIX + nameOf(index));
     expect(await discarded()).toEqual({ lost: [], kept: new Map([[remedy.replace('DIR', dataDir), keys]]) });
     await expectAll((await open()).store, 3);
+  });
+
+  test('a start with another file reads all values, also if none must be encrypted again', async () => {
+    const former = join(dataDir, 'former.json');
+    write(gcm(1));
+    writeFileSync(former, readFileSync(path(), 'utf8').replace('["secrets"]', '["secrets","configmaps"]'));
+    const { store } = await open({}, former);
+    await store.txn({ compare: [], puts: [{ key: CONFIG_MAP, value: Buffer.from('{}') }] });
+    await closeAll();
+    expect(await failsToOpen(path(), former)).toContain(
+      `the value of ${CONFIG_MAP} in the store is encrypted with a key that is not in DIR/config.json for this resource, but in DIR/former.json`,
+    );
   });
 
   const contents = () => filesIn(dataDir).map((file) => [file, readFileSync(file, 'latin1')]);
@@ -648,7 +662,9 @@ describe('with the configuration of an administrator', () => {
     writeFileSync(keyFile(), JSON.stringify(JSON.parse(readFileSync(keyFile(), 'utf8')), undefined, 4));
     writeFileSync(`${keyFile()}.4711.new`, '');
     const before = contents();
-    expect(await failsToOpen(path())).toContain('is encrypted with a key that is not in DIR/config.json, but in');
+    expect(await failsToOpen(path())).toContain(
+      'is encrypted with a key that is not in DIR/config.json for this resource, but in',
+    );
     expect(await discarded()).toMatchObject({ lost: [] });
     const source = { dataDir, configFile: '' };
     expect(await discardUnreadable(await openRaw(), source, true)).toEqual({ lost: [], kept: new Map() });
@@ -695,7 +711,7 @@ describe('with the configuration of an administrator', () => {
     await fill((await open({}, path())).store, 3);
     await closeAll();
     expect(await failsToOpen('', path())).toBe(
-      `the value of ${PREFIX}${nameOf(0)} in the store is encrypted with a key that is not in DIR/encryption/keys.json, but in DIR/config.json: start lifepod with --encryption-provider-config DIR/config.json`,
+      `the value of ${PREFIX}${nameOf(0)} in the store is encrypted with a key that is not in DIR/encryption/keys.json for this resource, but in DIR/config.json: start lifepod with --encryption-provider-config DIR/config.json`,
     );
   });
 

@@ -177,10 +177,17 @@ async function encryptAll(
   configuration: Configuration,
   keys: KeyFile | undefined,
 ): Promise<boolean> {
-  const { dataDir, beforeWrite, log } = options;
+  const { dataDir, configFile, formerFile = '', beforeWrite, log } = options;
+  let checked: Promise<void> | undefined;
+  const check = (): Promise<void> => {
+    checked ??= checkValues(store, configuration);
+    return checked;
+  };
   try {
+    // The caches read only a part of the values, and later than this function removes the history and old keys.
+    if (configFile !== formerFile || existsSync(dueFile(dataDir)) || keys?.isRotating) await check();
     const rewritten = await rewriteValues(store, configuration, async () => {
-      for await (const error of unreadableValues(store, configuration)) throw error;
+      await check();
       beforeWrite?.();
       markDue(dataDir);
     });
@@ -195,6 +202,11 @@ async function encryptAll(
     log.warn('stored values are not encrypted with the current key yet', { error: (error as Error).message });
     return false;
   }
+}
+
+/** Rejects with an UnreadableValueError if a value cannot be read. */
+async function checkValues(store: Store, configuration: Configuration): Promise<void> {
+  for await (const error of unreadableValues(store, configuration)) throw error;
 }
 
 async function copyStore({ dataDir, copyFile, log }: EncryptionOptions): Promise<void> {

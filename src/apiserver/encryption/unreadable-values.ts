@@ -106,7 +106,7 @@ const pathOf = (dataDir: string, file: string): string => file || keyFilePath(da
 const problemOf = (cause: Curable, { dataDir, configFile }: KeySource): string =>
   cause === 'plain'
     ? `is not encrypted, but ${pathOf(dataDir, configFile)} has no provider identity for it`
-    : `is encrypted with a key that is not in ${pathOf(dataDir, configFile)}, but in ${pathOf(dataDir, cause.readableWith)}`;
+    : `is encrypted with a key that is not in ${pathOf(dataDir, configFile)} for this resource, but in ${pathOf(dataDir, cause.readableWith)}`;
 
 /** lifepod accepts no change of the key file in the data folder, so the advice differs for this file. */
 export function remedyFor(cause: Curable, { dataDir, configFile }: KeySource): string {
