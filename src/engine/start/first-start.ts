@@ -74,7 +74,10 @@ export interface StartProgress {
   formerKeys: string | undefined;
   /** Call this before the first part starts. */
   begin(): void;
-  /** Call this before the first write to the store, when all its values can be read. May be repeated. */
+  /**
+   * Call this when all values of the store can be read: before the first write to the store, and when the store is open, even if the start
+   * has written nothing. A later start then records its --service-cidr and --encryption-provider-config.
+   */
   writing(): void;
   /** Call this when the API server listens on the port. */
   listening(port: number): void;
