@@ -26,7 +26,9 @@ export async function discardUnreadable(store: Store, source: KeySource, really:
     if (cause === 'lost') lost.push(error.key);
     else {
       const remedy = remedyFor(cause, source);
-      kept.set(remedy, [...(kept.get(remedy) ?? []), error.key]);
+      const keys = kept.get(remedy);
+      if (keys === undefined) kept.set(remedy, [error.key]);
+      else keys.push(error.key);
     }
   }
   if (really) for (const key of lost) await store.txn({ compare: [], deletes: [key] });

@@ -613,7 +613,7 @@ describe('with the configuration of an administrator', () => {
     write(gcm(1), ownProvider());
     writeFileSync(path(), readFileSync(path(), 'utf8').replace('["secrets"]', JSON.stringify(resources)));
     const remedy =
-      'add identity as the last provider of its resource to DIR/config.json, so that lifepod reads and encrypts such values';
+      'add identity to DIR/config.json as the last provider of the resource of such values, so that lifepod reads and encrypts them';
     expect(await failsToOpen(path())).toBe(
       `the value of ${CONFIG_MAP} in the store is not encrypted, but DIR/config.json has no provider identity for it: ${remedy}`,
     );

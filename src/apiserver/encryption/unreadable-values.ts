@@ -113,7 +113,7 @@ export function remedyFor(cause: Curable, { dataDir, configFile }: KeySource): s
   if (cause === 'plain') {
     return configFile === ''
       ? `add identity as the last provider to a copy of ${keyFilePath(dataDir)}, and start lifepod with ${keyOption('COPY')}, which encrypts such values`
-      : `add identity as the last provider of its resource to ${configFile}, so that lifepod reads and encrypts such values`;
+      : `add identity to ${configFile} as the last provider of the resource of such values, so that lifepod reads and encrypts them`;
   }
   const back = `start lifepod with ${keyOption(cause.readableWith)}`;
   return configFile === '' ? back : `add that key to ${configFile} after the new one, or ${back}`;
