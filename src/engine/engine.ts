@@ -42,7 +42,6 @@ import { createAuthorizers } from './authorization/authorizers.ts';
 import { createComponents } from './authorization/components.ts';
 import { checkDataFormat, migrate } from './data-folder/format.ts';
 import { lockForStart, recordStopping } from './data-folder/lock-line.ts';
-import { refuseUnusableFolder } from './data-folder/new-folder.ts';
 import { completeRestore } from './data-folder/replacement.ts';
 import { createWorkloadsEnd } from './ending/workloads-end.ts';
 import { type OpenRegistry, openRegistry, serveApi } from './engine-api.ts';
@@ -60,6 +59,7 @@ import { parseRecordLimits } from './options/record-settings.ts';
 import { resolveSettings, type Settings, type UpOptions, usesPrivateContainerd } from './settings.ts';
 import { openDataFolder, type StartProgress, settledRecord } from './start/first-start.ts';
 import { startWarnings } from './start/start-warnings.ts';
+import { refuseUnusableStart } from './start/usable-folder.ts';
 import { connectNode, openMachine, type PartOptions, startNode } from './start-node.ts';
 import {
   CONTROLLER_MANAGER,
@@ -105,7 +105,7 @@ export async function startEngine(
   const { encryptionProviderConfig: keys } = settings;
   if (keys !== '') await readConfiguration(settings.dataDir, keys, keys === record?.encryptionProviderConfig);
   checkResolvConf(settings);
-  if (record === undefined) refuseUnusableFolder(settings.dataDir, false, usesPrivateContainerd(options));
+  refuseUnusableStart({ ...options, dataDir: settings.dataDir }, record);
   const created = ensureDataDir(settings.dataDir);
   raisePriority();
   lowerOomScore(process.pid, ENGINE_OOM_SCORE);

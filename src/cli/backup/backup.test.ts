@@ -409,6 +409,19 @@ test('a backup says that the keys in a file of the administrator are not in it',
   expect(printed).toContain('Secrets are encrypted with the keys in /etc/keys.yaml, which is not in the backup');
 });
 
+test('a path that only the private containerd cannot use is refused only for a backup of an engine with this containerd', async () => {
+  const other = join(folder, 'a:b');
+  await backup(file, { dataDir }, never);
+  await expect(restore(file, { dataDir: other }, never)).rejects.toThrow(
+    `containers cannot run in ${other}, because the path contains ':': choose another --data-dir`,
+  );
+  expect(readdirSync(folder)).not.toContain('a:b');
+  write('engine.json', JSON.stringify({ nodeName: 'node-1', containerRuntimeEndpoint: 'unix:///run/c.sock' }));
+  await backup(file, { dataDir, force: true }, never);
+  await restore(file, { dataDir: other }, never);
+  expect(printed).toContain(`restored ${file} to ${other}: `);
+});
+
 test.runIf(userInfo().uid === 0)(
   'a backup of an engine with another runtime is not restored while Pods run in the runtime of the data folder',
   async () => {

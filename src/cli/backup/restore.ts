@@ -85,14 +85,11 @@ export async function restore(
   await refuseLost(dataDir, systemTimers());
   const isNew = !existsSync(dataDir);
   if (isNew) {
-    refuseUnusableFolder(dataDir);
+    refuseUnusableFolder(dataDir, { isPrivate: false });
     checkParent(dataDir);
   } else {
     // Only the folders above are searched: in a folder below, an interrupted restore may have left the record of this engine.
-    if (!existsSync(join(dataDir, 'engine.json'))) {
-      refuseUnusablePath(dataDir);
-      refuseInnerFolder(dataDir);
-    }
+    if (!existsSync(join(dataDir, 'engine.json'))) refuseInnerFolder(dataDir);
     // The message about a folder that is not empty would advise --force, which does not help while an engine runs.
     const pid = dataDirOwner(dataDir);
     if (pid !== undefined) throw new FolderInUseError(dataDir, pid);
@@ -162,6 +159,7 @@ async function prepare(file: string, dataDir: string, { files }: Manifest, signa
   const recordPath = join(folder, 'engine.json');
   const { shutdown: _, ...record } = JSON.parse(readTextIfPresent(recordPath) ?? '') as EngineRecord;
   const { containerRuntimeEndpoint = '' } = record;
+  if (containerRuntimeEndpoint === '') refuseUnusablePath(dataDir);
   await refuseRuntimeChange(
     { dataDir, containerRuntimeEndpoint },
     formerRecord(dataDir),

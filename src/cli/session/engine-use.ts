@@ -14,12 +14,12 @@ import { createInformer } from '../../client/informer.ts';
 import { isSilence } from '../../client/silence.ts';
 import { keepSessionEngine } from '../../engine/data-folder/lock-line.ts';
 import { refuseLost } from '../../engine/data-folder/lost-folder.ts';
-import { refuseUnusableFolder } from '../../engine/data-folder/new-folder.ts';
 import { checkMachine } from '../../engine/machine-checks.ts';
 import { differentOptions } from '../../engine/options/different-options.ts';
 import { readEngineRecord, resolveSettings, type UpOptions, usesPrivateContainerd } from '../../engine/settings.ts';
 import { settledRecord } from '../../engine/start/first-start.ts';
 import { refuseRuntimeChange } from '../../engine/start/runtime-change.ts';
+import { refuseUnusableStart } from '../../engine/start/usable-folder.ts';
 import { dataDirOwner, ensureDataDir, isSessionEngine, UserError } from '../../platform/files.ts';
 import { removeFolders } from '../../platform/folders/folders.ts';
 import { nodePlatform, systemTimers } from '../../platform/node-js.ts';
@@ -94,7 +94,7 @@ export async function otherOptions(options: UpOptions): Promise<string[]> {
 export async function joinEngine(options: UpOptions, say: Say, stop: AbortSignal): Promise<EngineUse> {
   const { dataDir } = options;
   await refuseLost(dataDir, systemTimers());
-  if (settledRecord(dataDir) === undefined) refuseUnusableFolder(dataDir, false, usesPrivateContainerd(options));
+  refuseUnusableStart(options, settledRecord(dataDir));
   const created = ensureDataDir(dataDir);
   const gate = await lockGate(dataDir, stop);
   try {

@@ -88,7 +88,7 @@ test.each([
 });
 
 test('a path that only the private containerd cannot use is not refused if the runtime of the machine runs the containers', () => {
-  refuseUnusableFolder(join(folder, 'a:b,%[x'), false, false);
+  refuseUnusableFolder(join(folder, 'a:b,%[x'), { isPrivate: false });
 });
 
 test('a folder whose path has spaces, quotes, letters of any script and other characters is not refused', () => {

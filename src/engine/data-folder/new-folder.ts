@@ -56,7 +56,7 @@ export function refuseUnusablePath(path: string, remedy = 'choose another --data
  * hidden entries count, too: they may be all that a home folder contains. `isPrivate`: lifepod's own containerd runs the containers, which
  * keeps their files in the folder.
  */
-export function refuseUnusableFolder(dataDir: string, isForeign = false, isPrivate = true): void {
+export function refuseUnusableFolder(dataDir: string, { isForeign = false, isPrivate = true } = {}): void {
   if (isPrivate) refuseUnusablePath(dataDir);
   refuseNestedFolder(dataDir);
   refuseOtherFiles(dataDir, isForeign);
@@ -69,7 +69,7 @@ export function refuseUnusableFolder(dataDir: string, isForeign = false, isPriva
 export function unusableFolder(dataDir: string, isForeign = false): string | undefined {
   if (isDataFolder(dataDir)) return undefined;
   try {
-    refuseUnusableFolder(dataDir, isForeign);
+    refuseUnusableFolder(dataDir, { isForeign });
     return undefined;
   } catch (error) {
     if (error instanceof UserError) return error.message;
