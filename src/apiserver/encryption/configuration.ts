@@ -14,6 +14,8 @@ import { createTransformer, PLAIN, type Transformer } from './transformer.ts';
 export interface Configuration {
   /** `key`: the key of the value in the store. */
   transformerFor(key: string): Transformer;
+  /** Those of every resource. */
+  transformers: readonly Transformer[];
   /** The key of each value that must be encrypted begins with one of these prefixes. */
   prefixes: readonly string[];
 }
@@ -90,6 +92,7 @@ function createConfiguration(groups: readonly Group[]): Configuration {
     );
   return {
     prefixes,
+    transformers: rules.map(({ transformer }) => transformer),
     transformerFor: (key) => rules.find(({ prefix }) => key.startsWith(prefix))?.transformer ?? PLAIN,
   };
 }

@@ -653,6 +653,21 @@ describe('with the configuration of an administrator', () => {
     );
   });
 
+  test('a value whose resource was removed from the file with its key is not lost, and the error says what to do', async () => {
+    write(gcm(1));
+    const text = readFileSync(path(), 'utf8');
+    writeFileSync(path(), text.replace('["secrets"]', '["secrets","configmaps"]'));
+    const { store } = await open({}, path());
+    await store.txn({ compare: [], puts: [{ key: CONFIG_MAP, value: Buffer.from('{}') }] });
+    await closeAll();
+    writeFileSync(path(), text);
+    const remedy = 'add the resource of such values to the resources of this key in DIR/config.json';
+    expect(await failsToOpen(path())).toBe(
+      `the value of ${CONFIG_MAP} in the store is encrypted with a key that DIR/config.json has only for other resources: ${remedy}`,
+    );
+    expect(await discarded()).toEqual({ lost: [], kept: new Map([[remedy.replace('DIR', dataDir), [CONFIG_MAP]]]) });
+  });
+
   const contents = () => filesIn(dataDir).map((file) => [file, readFileSync(file, 'latin1')]);
 
   test('a value whose key is in a key file that a user has changed is not lost, and finding this out changes no file', async () => {

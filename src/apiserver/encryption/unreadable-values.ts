@@ -57,12 +57,14 @@ export async function createDiagnosis({
   configFile,
   formerFile = '',
 }: KeySource): Promise<(error: UnreadableValueError) => Cause> {
-  const others: { file: string; configuration: Configuration | undefined }[] = [];
+  const files: { file: string; transformers: readonly Transformer[] }[] = [];
   let unusable: UserError | undefined;
-  for (const file of new Set([formerFile, ''])) {
-    if (file === configFile || !existsSync(pathOf(dataDir, file))) continue;
+  for (const file of new Set([formerFile, '', configFile])) {
+    if (!existsSync(pathOf(dataDir, file))) continue;
     try {
-      others.push({ file, configuration: await readConfiguration(dataDir, file) });
+      // A key that a file has only for other resources is not lost.
+      const { transformers = [] } = (await readConfiguration(dataDir, file)) ?? {};
+      files.push({ file, transformers });
     } catch (error) {
       if (!(error instanceof UserError)) throw error;
       unusable = error;
@@ -70,14 +72,13 @@ export async function createDiagnosis({
   }
   return ({ key, stored }) => {
     if (isReadable(PLAIN, key, stored)) return 'plain';
-    const found = others.find(({ configuration }) => isReadable(configuration?.transformerFor(key), key, stored));
+    const found = files.find(({ transformers }) => transformers.some((each) => isReadable(each, key, stored)));
     if (found !== undefined) return { readableWith: found.file };
     return unusable ?? 'lost';
   };
 }
 
-function isReadable(transformer: Transformer | undefined, key: string, stored: Uint8Array): boolean {
-  if (transformer === undefined) return false;
+function isReadable(transformer: Transformer, key: string, stored: Uint8Array): boolean {
   try {
     decryptJson(transformer, key, stored);
     return true;
@@ -103,10 +104,12 @@ export async function unreadable(source: KeySource, error: UnreadableValueError)
 
 const pathOf = (dataDir: string, file: string): string => file || keyFilePath(dataDir);
 
-const problemOf = (cause: Curable, { dataDir, configFile }: KeySource): string =>
-  cause === 'plain'
-    ? `is not encrypted, but ${pathOf(dataDir, configFile)} has no provider identity for it`
-    : `is encrypted with a key that is not in ${pathOf(dataDir, configFile)} for this resource, but in ${pathOf(dataDir, cause.readableWith)}`;
+function problemOf(cause: Curable, { dataDir, configFile }: KeySource): string {
+  const path = pathOf(dataDir, configFile);
+  if (cause === 'plain') return `is not encrypted, but ${path} has no provider identity for it`;
+  if (cause.readableWith === configFile) return `is encrypted with a key that ${path} has only for other resources`;
+  return `is encrypted with a key that is not in ${path} for this resource, but in ${pathOf(dataDir, cause.readableWith)}`;
+}
 
 /** lifepod accepts no change of the key file in the data folder, so the advice differs for this file. */
 export function remedyFor(cause: Curable, { dataDir, configFile }: KeySource): string {
@@ -114,6 +117,11 @@ export function remedyFor(cause: Curable, { dataDir, configFile }: KeySource): s
     return configFile === ''
       ? `add identity as the last provider to a copy of ${keyFilePath(dataDir)}, and start lifepod with ${keyOption('COPY')}, which encrypts such values`
       : `add identity to ${configFile} as the last provider of the resource of such values, so that lifepod reads and encrypts them`;
+  }
+  if (cause.readableWith === configFile) {
+    return configFile === ''
+      ? `add the resource of such values to a copy of ${keyFilePath(dataDir)}, and start lifepod with ${keyOption('COPY')}`
+      : `add the resource of such values to the resources of this key in ${configFile}`;
   }
   const back = `start lifepod with ${keyOption(cause.readableWith)}`;
   return configFile === '' ? back : `add that key to ${configFile} after the new one, or ${back}`;
