@@ -108,7 +108,7 @@ test.each([
   const platform = { timers: systemTimers(), log: silentLog };
   const { signal } = new AbortController();
   const say = (line: string) => void said.push(line);
-  const ended = endAllPods(clientOf(backend), platform, 'n', say, signal, gracePeriodSeconds);
+  const ended = endAllPods(clientOf(backend), platform, 'n', say, signal, { gracePeriodSeconds });
   await vi.waitFor(() => expect(backend.objects(PODS)[0]?.metadata.deletionGracePeriodSeconds).toBe(expected));
   await backend.remove(PODS, 'default', 'web');
   await ended;
@@ -122,10 +122,10 @@ test.each([
 });
 
 test.each([
-  [undefined, 14_500, 'default/web is ending already (15 s left)'],
-  [90, 14_500, 'default/web is ending already (15 s left)'],
+  [undefined, 14_500, 'default/web is already ending (15 s left)'],
+  [90, 14_500, 'default/web is already ending (15 s left)'],
   [5, 14_500, 'ending default/web (grace 5 s)'],
-  [undefined, -500, 'default/web is ending already'],
+  [undefined, -500, 'default/web is already ending'],
 ])(
   'endAllPods with the grace period %j, for a Pod whose deadline is in %i ms, says "%s"',
   async (seconds, millis, line) => {
@@ -145,7 +145,9 @@ test.each([
     const said: string[] = [];
     const platform = { timers, log: silentLog };
     const say = (text: string) => void said.push(text);
-    const ended = endAllPods(clientOf(backend), platform, 'n', say, new AbortController().signal, seconds);
+    const ended = endAllPods(clientOf(backend), platform, 'n', say, new AbortController().signal, {
+      gracePeriodSeconds: seconds,
+    });
     await vi.waitFor(() => expect(said).toEqual([line]));
     await backend.remove(PODS, 'default', 'web');
     await ended;

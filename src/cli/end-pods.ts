@@ -52,7 +52,7 @@ export function beginOf(
   const grace = Math.min(wanted ?? own, left ?? Number.POSITIVE_INFINITY);
   if (grace !== left || hasBegunSince(pod, since)) return { grace, line: `ending ${nameOf(pod)} (grace ${grace} s)` };
   // The node moves a deadline that has passed in an outage.
-  return { grace, line: `${nameOf(pod)} is ending already${left === 0 ? '' : ` (${left} s left)`}` };
+  return { grace, line: `${nameOf(pod)} is already ending${left === 0 ? '' : ` (${left} s left)`}` };
 }
 
 /** Returns whether the Pod is being deleted, and its deletion began at `since` or later. The API has only whole seconds. */
@@ -77,12 +77,16 @@ function waitLines(graces: readonly number[], isOwn: boolean): string[] {
   return sooner === '' ? [] : [`waiting up to ${longest} s${sooner}`];
 }
 
+export interface EndOptions {
+  gracePeriodSeconds?: number | undefined;
+  reports?: EndReports;
+}
+
 /**
  * Deletes all Pods, also those that are created meanwhile. Resolves when no Pods exist except those that only finalizers keep. Waits until
  * the engine has ended static Pods, which cannot be deleted through the API. Deletes Pods of nodes other than `nodeName` with a grace
- * period of 0, because this engine runs none of their containers. `gracePeriodSeconds` replaces the grace periods of other Pods. The last
- * parameter: the reports of earlier steps. Rejects if the API refuses a delete with an error other than NotFound or 5xx, or if `signal`
- * aborts.
+ * period of 0, because this engine runs none of their containers. `gracePeriodSeconds` replaces the grace periods of other Pods. `reports`:
+ * those of earlier steps. Rejects if the API refuses a delete with an error other than NotFound or 5xx, or if `signal` aborts.
  */
 export async function endAllPods(
   client: Client,
@@ -90,9 +94,9 @@ export async function endAllPods(
   nodeName: string,
   say: (line: string) => void,
   signal: AbortSignal,
-  gracePeriodSeconds?: number,
-  { begun, reportEntries, reportNode } = createEndReports(nodeName, say),
+  { gracePeriodSeconds, reports = createEndReports(nodeName, say) }: EndOptions = {},
 ): Promise<void> {
+  const { begun, reportEntries, reportNode } = reports;
   const pods = client.resource<Pod>(PODS);
   const ended = Promise.withResolvers<void>();
   const watching = new AbortController();

@@ -104,7 +104,7 @@ async function endPods(
   if (readRecords(dataDir).length > 0)
     await withWatchedDeletions({ client, platform, say, reports, gracePeriodSeconds }, signal, deleteSessions);
   await askToEnd(client, pid, gracePeriodSeconds, asking);
-  await endAllPods(client, platform, record.nodeName, say, signal, gracePeriodSeconds, reports);
+  await endAllPods(client, platform, record.nodeName, say, signal, { gracePeriodSeconds, reports });
   await endContainers(dataDir, record.containerRuntimeEndpoint, platform, say, signal);
 }
 

@@ -50,8 +50,8 @@ test('Pods that other components delete are reported once, with the longest wait
 });
 
 test.each([
-  [undefined, 'default/web is ending already (50 s left)', 'waiting up to 50 s'],
-  [90, 'default/web is ending already (50 s left)', undefined],
+  [undefined, 'default/web is already ending (50 s left)', 'waiting up to 50 s'],
+  [90, 'default/web is already ending (50 s left)', undefined],
   [2, 'ending default/web (grace 2 s)', undefined],
 ])('with the grace period %j, a Pod that was deleted earlier is reported as "%s"', async (seconds, line, wait) => {
   const { pods, timers, said, watching, signal } = await withPods(seconds, { web: 60 });
@@ -96,7 +96,7 @@ test('a Pod and a node of which an earlier step has reported are not reported ag
       await vi.waitFor(() => expect(said).toHaveLength(3));
     });
   const { client, platform, say, reports } = watching;
-  const ended = endAllPods(client, platform, 'n', say, signal, undefined, reports);
+  const ended = endAllPods(client, platform, 'n', say, signal, { reports });
   const deletes = () => backend.calls.filter((call) => call.startsWith('delete pods'));
   await vi.waitFor(() => expect(deletes()).toHaveLength(2));
   await backend.remove(PODS, 'default', 'owned');
