@@ -21,7 +21,7 @@ export function misfit(
   const { metadata, spec = {}, status } = volume;
   if (metadata.deletionTimestamp !== undefined) return 'is being deleted';
   const { claimRef } = spec;
-  const farness = (): string | undefined =>
+  const placeProblem = (): string | undefined =>
     nodes?.every((node) => !isReachable(volume, node)) === true ? 'is on another node' : undefined;
   const holder = `the claim ${claimRef?.namespace}/${claimRef?.name}`;
   if (isReleased(volume)) return `is Released, because ${holder} was deleted`;
@@ -30,7 +30,7 @@ export function misfit(
     const how = status?.phase === 'Bound' ? 'bound to' : 'reserved for';
     if (claimRef.namespace !== own.namespace || claimRef.name !== own.name) return `is ${how} ${holder}`;
     if (claimRef.uid && claimRef.uid !== own.uid) return `is ${how} an earlier claim ${own.namespace}/${own.name}`;
-    return farness();
+    return placeProblem();
   }
   const { phase = 'Pending' } = status ?? {};
   if (phase !== 'Available') return `has the phase ${phase}`;
@@ -44,7 +44,7 @@ export function misfit(
   if (missing.length > 0) return `does not have the access mode ${listed(missing)}`;
   if (wanted.selector !== undefined && !labelSelectorMatcher(wanted.selector)(metadata.labels))
     return "does not have the labels of the claim's selector";
-  return farness();
+  return placeProblem();
 }
 
 export const isReleased = ({ status }: PersistentVolume): boolean => status?.phase === 'Released';
