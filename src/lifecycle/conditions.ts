@@ -1,10 +1,9 @@
 /** Determines the conditions of a Pod. Source: Pod Lifecycle, "Pod conditions" (v1.33), with the kubelet's reasons and messages. */
-import { undoneEntries } from '../api/core/v1/pod/status/deferred.ts';
+import { undoneEntries, undoneNames } from '../api/core/v1/pod/status/deferred.ts';
 import type { ContainerStatus, PodCondition } from '../api/generated/types.ts';
 import { defined } from '../machinery/drop-undefined.ts';
 import { formatTime } from '../machinery/time.ts';
 import { isInitialized, type Situation } from './container-phases.ts';
-import { GIVEN_UP, OUT_OF_TIME, SANDBOX_LOST } from './defer.ts';
 
 type Statuses = ContainerStatus[];
 type Verdict = Pick<PodCondition, 'status' | 'reason' | 'message'>;
@@ -84,12 +83,11 @@ export function deferredVerdict({ end, view }: Situation): Verdict | undefined {
   if (before?.reason !== undefined && before.reason !== DEFERRING) return before;
   const isSkipped = list.entries.every(({ end }) => end?.reason === 'Skipped');
   if (isSkipped && list.skipped !== undefined) return fails('DeferContainersSkipped', list.skipped);
-  const namesWhere = (matches: (reason: string, why: string) => boolean): string[] =>
-    list.entries.flatMap(({ end, spec }) => (end && matches(end.reason, end.message ?? '') ? spec.name : []));
-  const lost = namesWhere((reason, why) => reason === 'SandboxLost' || why === SANDBOX_LOST);
-  const incomplete = [...lost, ...namesWhere((_, why) => OUT_OF_TIME.has(why))];
-  const unsuccessful = namesWhere((reason, why) => !['Completed', 'Skipped'].includes(reason) || why === GIVEN_UP);
-  const failed = unsuccessful.filter((name) => !incomplete.includes(name));
+  const { lost, incomplete, failed } = undoneNames(
+    list.entries.flatMap(({ end, spec: { name } }) =>
+      end ? { name, reason: end.reason, message: end.message ?? '' } : [],
+    ),
+  );
   const isLost = lost.length > 0 || view.sandbox === undefined || (!view.sandbox.ready && !view.sandbox.stopped);
   const whyIncomplete = isLost ? 'NodeLost' : 'GracePeriodExceeded';
   const undone = undoneEntries(incomplete, failed);

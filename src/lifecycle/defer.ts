@@ -3,6 +3,14 @@
  * attempt before its start, so a new agent can continue where the previous agent stopped.
  * Source: the specification of defer containers.
  */
+import {
+  GIVEN_UP,
+  GRACE_PASSED,
+  NO_GRACE,
+  NODE_HAD_NO_TIME,
+  SANDBOX_LOST,
+  STAGE_ENDED,
+} from '../api/core/v1/pod/status/deferred.ts';
 import type { Termination } from '../api/core/v1/pod/status/termination.ts';
 import type { DeferContainer } from '../api/generated/types.ts';
 import { type Millis, parseTime } from '../machinery/time.ts';
@@ -32,15 +40,6 @@ export interface DeferList {
 }
 
 const NO_EXIT_CODE = 137; // For Skipped entries and for entries without an exit code. After a failed pull or start, it is 128.
-
-export const GIVEN_UP = 'given up';
-export const SANDBOX_LOST = 'the sandbox was lost, and the app containers with it';
-const GRACE_PASSED = 'the grace period had passed';
-const STAGE_ENDED = 'the PreExit stage had ended';
-const NODE_HAD_NO_TIME = 'the node had no time';
-export const NO_GRACE = 'the Pod was deleted with a grace period of 0';
-
-export const OUT_OF_TIME: ReadonlySet<string> = new Set([GRACE_PASSED, STAGE_ENDED, NODE_HAD_NO_TIME, NO_GRACE]);
 
 /** `ended`: ends that earlier decisions determined, by entry name. */
 export function listOf(view: PodView, termination: Termination, ended: Readonly<Record<string, EntryEnd>>): DeferList {

@@ -9,6 +9,7 @@
  * kill: Pulling Pulled PullFailed StartFailed Started Exited BackOff ProbePassing ProbeFailing (reason: the probe) HookBegan HookDone
  * HookFailed (reason: the hook) StopSignal DeferBegan DeferEnded DeferSkipped. Exited has the reason ContainerStatusUnknown for a lost run.
  */
+import { GIVEN_UP, NO_GRACE } from '../api/core/v1/pod/status/deferred.ts';
 import { isFinalPhase } from '../api/core/v1/pod/status/final-phase.ts';
 import { pullMessage, quartersDone } from '../api/core/v1/pod/status/pull-progress.ts';
 import { causeOfMove, recordedTermination } from '../api/core/v1/pod/status/termination.ts';
@@ -23,7 +24,6 @@ import {
   type Situation,
 } from './container-phases.ts';
 import { imageActions, imageFound, missingTarget } from './container-steps.ts';
-import { GIVEN_UP, NO_GRACE } from './defer.ts';
 import { type Plan, pullRetryAt } from './effects.ts';
 import { type Facts, factsOf } from './keyed-facts.ts';
 import { DEADLINE_EXCEEDED } from './status.ts';

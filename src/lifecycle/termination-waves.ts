@@ -15,10 +15,11 @@
  * Sources: Pod Lifecycle, "Termination of Pods" (v1.33); killPod of v1.33's kubelet (behavior), for a Pod whose sandbox has changed; the
  * specification of defer containers, "The order of a termination".
  */
+import { GIVEN_UP } from '../api/core/v1/pod/status/deferred.ts';
 import { recordedRuns } from '../api/core/v1/pod/status/statuses.ts';
 import type { Millis } from '../machinery/time.ts';
 import { advance, collectOldRuns, ensureImage, startRun } from './container-steps.ts';
-import { attemptOf, type DeferList, type Entry, GIVEN_UP, mainContainers, nextTry, outOfTime } from './defer.ts';
+import { attemptOf, type DeferList, type Entry, mainContainers, nextTry, outOfTime } from './defer.ts';
 import { act, type Rule, retryAt, wake } from './effects.ts';
 import { endRun, kill, MINIMUM_GRACE_MILLIS, postStartHooks, preStop } from './hooks-and-stops.ts';
 import { hasPostExitBegun, isDue, isPostExit } from './termination-causes.ts';

@@ -1,5 +1,5 @@
 /** Turns a record into rows of bars and marks over time, ready to be drawn. Pure. */
-import { GIVEN_UP } from '../../lifecycle/defer.ts';
+import { GIVEN_UP } from '../../api/core/v1/pod/status/deferred.ts';
 import type { ContainerKind, Transition } from '../../lifecycle/types.ts';
 import { END_UNKNOWN } from '../../lifecycle/view.ts';
 import type { Millis } from '../../machinery/time.ts';

@@ -4,8 +4,8 @@
  * Invariant: an entry that ran is never reported as not run. The reason Skipped alone does not distinguish the two cases: it is also
  * the reason of an entry that was cut off in the middle of its run.
  */
+import { GIVEN_UP } from '../../api/core/v1/pod/status/deferred.ts';
 import type { ContainerStatus, Pod } from '../../api/generated/types.ts';
-import { GIVEN_UP } from '../../lifecycle/defer.ts';
 import type { Transition } from '../../lifecycle/types.ts';
 import { IMAGE_REASONS, imageOf, ranBefore } from '../pod-containers.ts';
 import { isLoss, isNotDue } from '../timeline/life.ts';

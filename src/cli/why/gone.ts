@@ -1,6 +1,7 @@
 /** Explains how a Pod that no longer exists ended. Pure. */
+
+import { NO_GRACE } from '../../api/core/v1/pod/status/deferred.ts';
 import type { Pod } from '../../api/generated/types.ts';
-import { NO_GRACE } from '../../lifecycle/defer.ts';
 import type { Transition } from '../../lifecycle/types.ts';
 import type { Millis } from '../../machinery/time.ts';
 import { entriesOf } from '../timeline/entry-steps.ts';

@@ -64,6 +64,24 @@ test.each<[string, Cause, Pod, string[] | undefined]>([
     [BY_POD_GC, `${LOST('g')}; defer containers that failed: [e]`],
   ],
   [
+    'a list of which entries had no time, were lost or were given up',
+    'orphaned',
+    podWith(
+      {
+        ...NODE_LOST,
+        deferContainerStatuses: [
+          ['late', 'DeadlineExceeded', 'the grace period had passed'],
+          ['lost', 'SandboxLost', 'the sandbox was lost'],
+          ['skipped', 'Skipped', 'the PreExit stage had ended'],
+          ['up', 'Skipped', 'given up'],
+          ['slow', 'DeadlineExceeded', 'Container slow exceeded its timeoutSeconds'],
+        ].map(([name = '', reason, message]) => entryStatus(name, { terminated: { exitCode: 137, reason, message } })),
+      } as Pod['status'],
+      ['late', 'lost', 'skipped', 'up', 'slow', 'open'],
+    ),
+    [BY_POD_GC, `${LOST('late lost skipped open')}; defer containers that failed: [up slow]`],
+  ],
+  [
     'a list that has ended',
     'orphaned',
     podWith({ ...NODE_LOST, conditions: [{ type: 'Deferred', status: 'True', reason: 'DeferContainersSucceeded' }] }, [

@@ -4,7 +4,7 @@
  */
 import { isNodeReady } from '../../api/core/v1/node/ready.ts';
 import { isMirrorPod } from '../../api/core/v1/pod/mirror.ts';
-import { undoneEntries } from '../../api/core/v1/pod/status/deferred.ts';
+import { undoneEntries, undoneNames } from '../../api/core/v1/pod/status/deferred.ts';
 import { hasEnded } from '../../api/core/v1/pod/status/final-phase.ts';
 import type { ContainerStatus, Node, Pod, PodCondition, PodStatus } from '../../api/generated/types.ts';
 import { formatTime, type Millis } from '../../machinery/time.ts';
@@ -91,11 +91,19 @@ function deferredCondition(pod: Pod, now: Millis): PodCondition | undefined {
   const names = (spec?.deferContainers ?? []).map(({ name }) => name);
   const left = names.filter((name) => !ends.has(name));
   if (left.length === 0) return undefined;
-  const failed = names.filter((name) => {
-    const { exitCode = 0, reason } = ends.get(name) ?? {};
-    return exitCode !== 0 && reason !== 'Skipped';
-  });
-  const lost = { reason: 'NodeLost', message: undoneEntries(left, failed) };
+  const { incomplete, failed } = undoneNames(
+    names.flatMap((name) => {
+      const { reason = '', message = '' } = ends.get(name) ?? {};
+      return ends.has(name) ? { name, reason, message } : [];
+    }),
+  );
+  const lost = {
+    reason: 'NodeLost',
+    message: undoneEntries(
+      names.filter((name) => left.includes(name) || incomplete.includes(name)),
+      failed,
+    ),
+  };
   const skipped = { reason: 'DeferContainersSkipped', message: 'no container of the Pod had started' };
   const begun = [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])].some(hasBegun);
   const since = before?.status === 'False' ? before.lastTransitionTime : undefined;
