@@ -130,6 +130,9 @@ describe('the affinity of a Pod to other Pods', () => {
       errors(1, { labelSelector: { matchExpressions: [{ key: 'a', operator: 'In', values: Array(1000) }] } }),
     ).toEqual(tooLarge(1002));
     expect(errors(100, { namespaces: Array(9) })).toEqual(tooLarge(1100));
+    const keys = Array.from({ length: 500 }, (_, index) => `k${index}`);
+    expect(errors(1, { matchLabelKeys: keys })).toEqual(tooLarge(1002));
+    expect(errors(1, { mismatchLabelKeys: keys })).toEqual(tooLarge(1002));
     expect(errors(100, { namespaceSelector: { matchExpressions: Array(9).fill({ key: 'a' }) } })).toEqual(
       tooLarge(1100),
     );

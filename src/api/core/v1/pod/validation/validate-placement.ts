@@ -193,8 +193,13 @@ export const validateAffinitySize = ({ affinity }: PodSpec): FieldError[] =>
     return [invalid(`spec.affinity.${kind}.requiredDuringSchedulingIgnoredDuringExecution`, size, rule)];
   });
 
-const partsOf = ({ labelSelector, namespaceSelector, namespaces = [] }: PodAffinityTerm): number =>
-  1 + namespaces.length + sizeOf(labelSelector) + sizeOf(namespaceSelector);
+/** A label key that the API server has not added to the selector counts, too: the scheduler adds it once the Pod has the label. */
+function partsOf(term: PodAffinityTerm): number {
+  const { labelSelector, namespaceSelector, namespaces = [], matchLabelKeys = [], mismatchLabelKeys = [] } = term;
+  const known = new Set(labelSelector?.matchExpressions?.map(({ key }) => key));
+  const open = [...matchLabelKeys, ...mismatchLabelKeys].filter((key) => !known.has(key));
+  return 1 + namespaces.length + 2 * open.length + sizeOf(labelSelector) + sizeOf(namespaceSelector);
+}
 
 const sizeOf = ({ matchLabels = {}, matchExpressions = [] }: LabelSelector = {}): number =>
   matchExpressions.reduce((sum, { values = [] }) => sum + 1 + values.length, Object.keys(matchLabels).length);
