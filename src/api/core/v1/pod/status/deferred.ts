@@ -18,12 +18,13 @@ interface NamedEnd {
 
 /** Returns the names of the ended entries that did not do their work. `lost`: those of `incomplete` that a lost sandbox cut off. */
 export function undoneNames(ends: readonly NamedEnd[]): { lost: string[]; incomplete: string[]; failed: string[] } {
-  const namesWhere = (matches: (end: NamedEnd) => boolean): string[] => ends.filter(matches).map(({ name }) => name);
+  // The message of an entry that completed is what its program wrote.
+  const namesWhere = (matches: (end: NamedEnd) => boolean): string[] =>
+    ends.filter((end) => end.reason !== 'Completed' && matches(end)).map(({ name }) => name);
   const lost = namesWhere(({ reason, message }) => reason === 'SandboxLost' || message === SANDBOX_LOST);
   const incomplete = [...lost, ...namesWhere(({ message }) => OUT_OF_TIME.includes(message))];
   const failed = namesWhere(
-    ({ name, reason, message }) =>
-      !incomplete.includes(name) && (!['Completed', 'Skipped'].includes(reason) || message === GIVEN_UP),
+    ({ name, reason, message }) => !incomplete.includes(name) && (reason !== 'Skipped' || message === GIVEN_UP),
   );
   return { lost, incomplete, failed };
 }
