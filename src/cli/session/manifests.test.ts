@@ -162,8 +162,11 @@ test('a kustomization is found in a file with several documents', () => {
   );
 });
 
-test('a kustomization may lack the apiVersion and the kind', () => {
-  expect(() => parseManifests('resources: [pod.yaml]', 'my app/kustomization.yaml')).toThrow(
-    "my app/kustomization.yaml is a kustomization, which lifepod does not build: pipe its objects into lifepod, as in kubectl kustomize 'my app' | lifepod up -",
-  );
-});
+test.each(['resources: [pod.yaml]', 'kind: Component', 'apiVersion:\nkind: Kustomization'])(
+  'a kustomization may lack the apiVersion: %j',
+  (text) => {
+    expect(() => parseManifests(text, 'my app/kustomization.yaml')).toThrow(
+      "my app/kustomization.yaml is a kustomization, which lifepod does not build: pipe its objects into lifepod, as in kubectl kustomize 'my app' | lifepod up -",
+    );
+  },
+);

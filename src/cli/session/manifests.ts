@@ -179,9 +179,12 @@ function objectsOf(document: unknown, source: string, file = ''): Manifest[] {
 
 /** The apiVersion and the kind of a kustomization may be missing. Then only the name of its file shows what it is. */
 function isKustomization(apiVersion: unknown, kind: unknown, file: string): boolean {
-  if (apiVersion !== undefined)
+  if (apiVersion !== undefined && apiVersion !== null)
     return typeof apiVersion === 'string' && apiVersion.startsWith('kustomize.config.k8s.io/');
-  return (kind ?? 'Kustomization') === 'Kustomization' && /^kustomization\.ya?ml$/.test(basename(file));
+  return (
+    ['Kustomization', 'Component'].includes(String(kind ?? 'Kustomization')) &&
+    /^kustomization\.ya?ml$/.test(basename(file))
+  );
 }
 
 const notBuilt = (source: string): UserError =>
