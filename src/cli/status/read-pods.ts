@@ -195,7 +195,11 @@ const controllerUid = (kind: string, object: KubeObject): string | undefined => 
   return controller?.kind === kind ? controller.uid : undefined;
 };
 const jobOf = (pod: Pod): string | undefined => controllerUid('Job', pod);
-const cronJobOf = (job: Job): string | undefined => controllerUid('CronJob', job);
+/** An object may name an owner in another namespace, which does not own it. */
+const cronJobOf = (job: Job): string | undefined => {
+  const uid = controllerUid('CronJob', job);
+  return uid && `${job.metadata.namespace}/${uid}`;
+};
 
 /**
  * Resolves with the UIDs of complete Jobs, whose failed Pods are no trouble because other Pods have succeeded, and of the Jobs of CronJobs
