@@ -86,7 +86,7 @@ test('certs check names the data folder in JSON, and on standard error if its en
   const writes = [process.stdout, process.stderr].map((stream) => vi.spyOn(stream, 'write').mockReturnValue(true));
   try {
     checkCertificates(dataDir, 'json');
-    const [stdout, stderr] = writes.map(({ mock }) => mock.calls.join(''));
+    const [stdout, stderr] = writes.map(({ mock }) => mock.calls.map(([text]) => text).join(''));
     expect(JSON.parse(stdout ?? '')).toMatchObject({ dataDir, certificates: [{ name: 'ca' }, {}, {}] });
     expect(stderr).toBe(`lifepod: these are the certificates of ${dataDir}, whose engine is not running\n`);
   } finally {
