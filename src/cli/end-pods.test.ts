@@ -8,7 +8,7 @@ import { systemTimers } from '../platform/node-js.ts';
 import { silentLog } from '../platform/silent-log.ts';
 import { createVirtualTimers } from '../platform/virtual-timers.ts';
 import { createSimulatedRuntime } from '../runtime/simulated/simulated-runtime.ts';
-import { endAllPods, removeRest, runtimeIdle } from './end-pods.ts';
+import { createEndReports, endAllPods, removeRest, runtimeIdle } from './end-pods.ts';
 
 const ending = async (failure: ApiError) => {
   const backend = await registryBackend();
@@ -122,9 +122,9 @@ test.each([
 });
 
 test.each([
-  [undefined, 14_500, 'default/web is already ending (15 s left)'],
-  [90, 14_500, 'default/web is already ending (15 s left)'],
-  [5, 14_500, 'ending default/web (grace 5 s)'],
+  [undefined, 12_500, 'default/web is already ending (13 s left)'],
+  [90, 12_500, 'default/web is already ending (13 s left)'],
+  [5, 12_500, 'ending default/web (grace 5 s)'],
   [undefined, -500, 'default/web is already ending'],
 ])(
   'endAllPods with the grace period %j, for a Pod whose deadline is in %i ms, says "%s"',
@@ -153,6 +153,24 @@ test.each([
     await ended;
   },
 );
+
+test('endAllPods does not call a Pod already ending that the engine ends since the command began', async () => {
+  const timers = createVirtualTimers();
+  const backend = await registryBackend({ timers });
+  const metadata = { name: 'static-n', namespace: 'default' };
+  const spec = { nodeName: 'n', containers: [{ name: 'app', image: 'x' }], terminationGracePeriodSeconds: 60 };
+  await backend.set<Pod>(PODS, { apiVersion: 'v1', kind: 'Pod', metadata, spec });
+  const said: string[] = [];
+  const say = (text: string) => void said.push(text);
+  const reports = createEndReports('n', say, timers.now());
+  await clientOf(backend).resource<Pod>(PODS).delete('static-n', 'default', {});
+  timers.advance(5000);
+  const platform = { timers, log: silentLog };
+  const ended = endAllPods(clientOf(backend), platform, 'n', say, new AbortController().signal, { reports });
+  await vi.waitFor(() => expect(said[0]).toBe('ending default/static-n (grace 60 s)'));
+  await backend.remove(PODS, 'default', 'static-n');
+  await ended;
+});
 
 test('endAllPods reports the turn of each defer container, whatever the phase of the Pod', async () => {
   const backend = await registryBackend();

@@ -45,7 +45,7 @@ export function beginOf(
   pod: Pod,
   wanted: number | undefined,
   now: Millis,
-  since = Number.POSITIVE_INFINITY,
+  since: Millis,
 ): { grace: number; line: string } {
   const left = hasBegunSince(pod, since) ? pod.metadata.deletionGracePeriodSeconds : secondsLeft(pod, now);
   const own = left ?? pod.spec?.terminationGracePeriodSeconds ?? 30;
@@ -94,9 +94,9 @@ export async function endAllPods(
   nodeName: string,
   say: (line: string) => void,
   signal: AbortSignal,
-  { gracePeriodSeconds, reports = createEndReports(nodeName, say) }: EndOptions = {},
+  { gracePeriodSeconds, reports = createEndReports(nodeName, say, platform.timers.now()) }: EndOptions = {},
 ): Promise<void> {
-  const { begun, reportEntries, reportNode } = reports;
+  const { since, begun, reportEntries, reportNode } = reports;
   const pods = client.resource<Pod>(PODS);
   const ended = Promise.withResolvers<void>();
   const watching = new AbortController();
@@ -116,7 +116,7 @@ export async function endAllPods(
   const added = (pod: Pod): void => {
     reportEntries(pod);
     if (onlyFinalizersLeft(pod)) return;
-    const { grace, line } = beginOf(pod, gracePeriodSeconds, platform.timers.now());
+    const { grace, line } = beginOf(pod, gracePeriodSeconds, platform.timers.now(), since);
     // A Pod that is not scheduled yet may still be bound to this node.
     const node = pod.spec?.nodeName || nodeName;
     const isHere = node === nodeName;
@@ -166,6 +166,8 @@ const failedDelete =
 
 /** Reports what happens while Pods end. The steps of one command share it, so that each report is made once. */
 export interface EndReports {
+  /** When the command began. Pods that are deleted from then on are deleted for it: the engine also ends static Pods. */
+  since: Millis;
   /** The UIDs of the Pods of which a step has said that they end. */
   begun: Set<string>;
   /** Must be called with each version of a Pod: see createEntryReports(). */
@@ -174,7 +176,8 @@ export interface EndReports {
   reportNode(node: Node): void;
 }
 
-export const createEndReports = (nodeName: string, say: (line: string) => void): EndReports => ({
+export const createEndReports = (nodeName: string, say: (line: string) => void, since: Millis): EndReports => ({
+  since,
   begun: new Set(),
   reportEntries: createEntryReports(say),
   reportNode: createRuntimeReports(nodeName, say),

@@ -91,7 +91,7 @@ async function endPods(
 ): Promise<void> {
   const { signal } = asking;
   const platform = nodePlatform('error');
-  const reports = createEndReports(record.nodeName, say);
+  const reports = createEndReports(record.nodeName, say, platform.timers.now());
   const deletion = { client, platform, say, limitMillis: OBJECTS_END_MILLIS, gracePeriodSeconds };
   // The engine must still run, because its controllers delete the dependents. If the objects of sessions remained, the controllers would
   // create their Pods again after the next start.

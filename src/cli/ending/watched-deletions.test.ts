@@ -20,9 +20,10 @@ async function withPods(gracePeriodSeconds: number | undefined, graces: Record<s
   const said: string[] = [];
   const platform = { timers, log: silentLog };
   const say = (line: string): void => void said.push(line);
-  const watching = { client, platform, say, reports: createEndReports('n', say), gracePeriodSeconds };
+  const reportsSince = (since: number) => createEndReports('n', say, since);
+  const watching = { client, platform, say, reports: reportsSince(timers.now()), gracePeriodSeconds };
   const graceOf = async (name: string) => (await pods.get(name, 'default')).metadata.deletionGracePeriodSeconds;
-  return { backend, pods, timers, said, graceOf, watching, signal: new AbortController().signal };
+  return { backend, pods, timers, said, graceOf, reportsSince, watching, signal: new AbortController().signal };
 }
 
 test('a Pod that another component deletes gets the short grace period, and other Pods are not deleted', async () => {
@@ -54,10 +55,10 @@ test.each([
   [90, 'default/web is already ending (50 s left)', undefined],
   [2, 'ending default/web (grace 2 s)', undefined],
 ])('with the grace period %j, a Pod that was deleted earlier is reported as "%s"', async (seconds, line, wait) => {
-  const { pods, timers, said, watching, signal } = await withPods(seconds, { web: 60 });
+  const { pods, timers, said, reportsSince, watching, signal } = await withPods(seconds, { web: 60 });
   await pods.delete('web', 'default', {});
   timers.advance(10_000);
-  await withWatchedDeletions(watching, signal, () =>
+  await withWatchedDeletions({ ...watching, reports: reportsSince(timers.now()) }, signal, () =>
     vi.waitFor(() => expect(said).toHaveLength(wait === undefined ? 1 : 2)),
   );
   expect(said[0]).toBe(line);

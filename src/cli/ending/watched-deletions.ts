@@ -33,8 +33,7 @@ export async function withWatchedDeletions(
   const watching = new AbortController();
   const options = { ...platform, signal: AbortSignal.any([signal, watching.signal]) };
   const pods = client.resource<Pod>(PODS);
-  const { begun, reportEntries, reportNode } = reports;
-  const since = platform.timers.now();
+  const { since, begun, reportEntries, reportNode } = reports;
   let longest = 0;
   const see = (pod: Pod): void => {
     const { deletionTimestamp, deletionGracePeriodSeconds = 0 } = pod.metadata;
