@@ -76,8 +76,8 @@ test.each([
   ['a\\b', 'a\\b', "'\\'"],
   ['100%', '100%', "'%'"],
   ['[x', '[x', "'['"],
-  ['new\nline', 'new?line', 'a control character'],
-  ['tab\t', 'tab?', 'a control character'],
+  ['new\nline', 'new\\u000aline', 'a control character'],
+  ['tab\t', 'tab\\u0009', 'a control character'],
 ])('a folder below %j is refused', (name, shown, character) => {
   const refusal = (path: string, remedy: string): UserError =>
     new UserError(`containers cannot run in ${path}, because the path contains ${character}: ${remedy}`);

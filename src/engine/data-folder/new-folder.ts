@@ -6,6 +6,7 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { UserError } from '../../platform/files.ts';
+import { printable } from '../../platform/log/printable.ts';
 import { isDataFolder, refuseNestedFolder } from './inner-folder.ts';
 import { PARTS } from './replacement.ts';
 
@@ -33,8 +34,6 @@ const OTHER_NAMES = /^(?:lifepod\.log|before-restore-)|\.new$/;
 /** Matches the entries of an empty disk, `lost+found` and files of quotas, and hidden entries, which file systems and programs add. */
 const NOT_FILES = /^(?:lost\+found$|a?quota\.(?:user|group)$|\.)/;
 
-const CONTROL_CHARACTERS = /\p{Cc}/gu;
-
 /**
  * Matches the characters that the path of a data folder must not contain: `:`, `,` and the backslash, which separate or escape the mount
  * options of overlayfs, and `:` also the files of KUBECONFIG; `%` and control characters, because containerd parses paths as URIs; and `[`,
@@ -46,9 +45,8 @@ const UNUSABLE = /[:,\\%[\p{Cc}]/u;
 export function refuseUnusablePath(path: string, remedy = 'choose another --data-dir'): void {
   const [character] = UNUSABLE.exec(path) ?? [];
   if (character === undefined) return;
-  const named = character.replace(CONTROL_CHARACTERS, '') ? `'${character}'` : 'a control character';
-  const shown = path.replace(CONTROL_CHARACTERS, '?');
-  throw new UserError(`containers cannot run in ${shown}, because the path contains ${named}: ${remedy}`);
+  const named = /\p{Cc}/u.test(character) ? 'a control character' : `'${character}'`;
+  throw new UserError(`containers cannot run in ${printable(path)}, because the path contains ${named}: ${remedy}`);
 }
 
 /**
