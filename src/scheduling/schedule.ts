@@ -16,7 +16,7 @@ import { podRuleOf } from './pod-rules.ts';
 import { leastAllocatedScore } from './scores.ts';
 import { claimProblem, type VolumeFacts, volumeReasons } from './volume-claims.ts';
 
-/** What a decision needs to know beside Pods and nodes. */
+/** The facts about the cluster that a decision needs in addition to the Pods and the nodes. */
 export interface ClusterFacts {
   /** Without them, claims are ignored. */
   volumes?: VolumeFacts;
@@ -61,8 +61,8 @@ export function schedule(
 }
 
 /**
- * Returns why the Pod does not fit on the node in addition to `onNode`; an empty list if it fits. Does not check rules about
- * the Pods of other nodes: see pod-rules.ts.
+ * Returns why the Pod does not fit on the node in addition to `onNode`; an empty list if it fits. Does not check rules about the Pods of
+ * other nodes: see pod-rules.ts.
  */
 export function reasonsAgainst(pod: Pod, node: Node, onNode: PodsOnNode, volumes?: VolumeFacts): string[] {
   const result = feasible(pod, node, onNode);

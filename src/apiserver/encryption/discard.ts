@@ -6,7 +6,7 @@ import { createDiagnosis, type KeySource, remedyFor, unreadableValues } from './
 export interface Discarded {
   /** The store keys of the values that no known key decrypts. */
   lost: string[];
-  /** What the user can do, with the store keys of the values that can be read afterwards. */
+  /** Maps each piece of advice to the store keys of the values that can be read once the user has followed it. */
   kept: Map<string, string[]>;
 }
 
